@@ -1,0 +1,85 @@
+// Which folder may import which. This table is the rule; docs/architecture.md explains it.
+const mayImport = {
+  base: [],
+  api: ['base'],
+  config: ['base', 'api'],
+  proto: ['base', 'api'],
+  kube: ['base', 'api'],
+  storage: ['base', 'api'],
+  runtime: ['base', 'api', 'kube'],
+  gitops: ['base', 'api', 'kube'],
+  sync: ['base', 'api', 'proto', 'kube', 'runtime', 'storage', 'gitops'],
+  lifecycle: ['base', 'api', 'kube', 'runtime', 'storage'],
+  query: ['base', 'api', 'kube', 'storage'],
+};
+
+/** A library that only one place may import, types included. */
+const ownedLibraries = {
+  mysql2: '^src/storage/mysql/',
+  '@kubernetes/client-node': '^src/kube/http/',
+  undici: '^src/kube/http/',
+  express: '^(webhooks|src/query)/',
+  pino: '^src/base/logger\\.ts$',
+  zod: '^src/config/',
+  commander: '^src/(cli/|main\\.ts)',
+  '@bufbuild/protobuf': '^src/proto/',
+};
+
+const folderRules = Object.entries(mayImport).map(([folder, allowed]) => ({
+  name: `imports-of-${folder}`,
+  severity: 'error',
+  from: { path: `^src/${folder}/` },
+  to: {
+    path: '^(src|webhooks|schema|hack|test)/',
+    pathNot: [
+      ...[folder, ...allowed].map((name) => `^src/${name}/`),
+      ...(folder === 'api' ? ['^schema/kinds/'] : []),
+    ],
+  },
+}));
+
+const libraryRules = Object.entries(ownedLibraries).map(([library, owner]) => ({
+  name: `owner-of-${library}`,
+  severity: 'error',
+  from: { path: '^(src|webhooks|schema)/', pathNot: owner },
+  to: { path: `^node_modules/${library}/` },
+}));
+
+export default {
+  forbidden: [
+    { name: 'no-cycles', severity: 'error', from: {}, to: { circular: true } },
+    {
+      name: 'imports-of-webhooks',
+      severity: 'error',
+      from: { path: '^webhooks/' },
+      to: { path: '^(src|schema|hack|test)/', pathNot: '^src/(base|api|gitops)/' },
+    },
+    {
+      name: 'imports-of-schema',
+      severity: 'error',
+      from: { path: '^schema/' },
+      to: { path: '^(src|webhooks|hack|test)/', pathNot: '^src/api/kind\\.ts$' },
+    },
+    {
+      name: 'product-never-imports-tools',
+      severity: 'error',
+      from: { path: '^(src|webhooks|schema)/' },
+      to: { path: '^(hack|test)/' },
+    },
+    { name: 'resolvable', severity: 'error', from: {}, to: { couldNotResolve: true } },
+    {
+      name: 'no-development-dependency-in-product',
+      severity: 'error',
+      from: { path: '^(src|webhooks|schema)/' },
+      to: { dependencyTypes: ['npm-dev'], dependencyTypesNot: ['type-only'] },
+    },
+    ...folderRules,
+    ...libraryRules,
+  ],
+  options: {
+    doNotFollow: { path: 'node_modules' },
+    tsPreCompilationDeps: true,
+    tsConfig: { fileName: 'tsconfig.json' },
+    enhancedResolveOptions: { exportsFields: ['exports'], conditionNames: ['import', 'types', 'node', 'default'] },
+  },
+};
