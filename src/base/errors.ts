@@ -1,0 +1,28 @@
+/** Whether running the same operation again can succeed without anybody changing anything. */
+export type Retry = 'yes' | 'no';
+
+export interface ErrorDetails {
+  readonly retry?: Retry;
+  readonly cause?: unknown;
+}
+
+/**
+ * Base of every error of this program. `code` is stable and documented in docs/errors.md; the message says what is
+ * wrong and, where a person has to act, what to do next. Never put a secret or a whole object into a message.
+ */
+export class CodedError extends Error {
+  readonly code: string;
+  readonly retry: Retry;
+
+  constructor(code: string, message: string, details: ErrorDetails = {}) {
+    super(message, details.cause === undefined ? undefined : { cause: details.cause });
+    this.name = new.target.name;
+    this.code = code;
+    this.retry = details.retry ?? 'no';
+  }
+}
+
+/** The message of anything that was thrown. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

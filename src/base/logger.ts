@@ -1,0 +1,38 @@
+import { pino } from 'pino';
+import { CodedError, messageOf } from './errors.ts';
+
+export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
+
+/** Structured logs, one JSON object a line. Never log an object's body; log its key, uid and resourceVersion. */
+export interface Logger {
+  debug(fields: LogFields, message: string): void;
+  info(fields: LogFields, message: string): void;
+  warn(fields: LogFields, message: string): void;
+  error(fields: LogFields, message: string): void;
+  child(fields: LogFields): Logger;
+}
+
+export interface LogFields {
+  readonly err?: unknown;
+  readonly [field: string]: unknown;
+}
+
+export function createLogger(level: LogLevel, role: string): Logger {
+  return pino({
+    level,
+    base: { role },
+    timestamp: pino.stdTimeFunctions.isoTime,
+    formatters: { level: (label) => ({ level: label }) },
+    serializers: { err: describeError },
+  });
+}
+
+/** Errors are logged as code and message: stacks and driver fields can carry values that must not leave the process. */
+function describeError(error: unknown): unknown {
+  if (!(error instanceof CodedError)) return { message: messageOf(error), stack: (error as Error | undefined)?.stack };
+  return {
+    code: error.code,
+    message: error.message,
+    ...(error.cause === undefined ? {} : { cause: messageOf(error.cause) }),
+  };
+}

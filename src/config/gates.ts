@@ -1,0 +1,18 @@
+import { ConfigurationError } from './load.ts';
+import type { Configuration } from './schema.ts';
+
+/**
+ * The two opt-in gates of the original.
+ * Gate 1: without `metadataStorage.enableMetadataStorage` nothing is ingested, and that is not an error.
+ * Gate 2: switched on but with an empty mysql section it refuses to start, naming what to set.
+ */
+export function storageEnabled(configuration: Configuration): boolean {
+  if (!configuration.metadataStorage.enableMetadataStorage) return false;
+  const { enabled, host, user, database } = configuration.mysql;
+  if (enabled || host !== '' || user !== '' || database !== '') return true;
+  throw new ConfigurationError('metadata storage is enabled but the mysql configuration is empty', [
+    { path: 'mysql.host', message: 'set it, or set metadataStorage.enableMetadataStorage to false' },
+    { path: 'mysql.user', message: 'set it' },
+    { path: 'mysql.database', message: 'set it' },
+  ]);
+}

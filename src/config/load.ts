@@ -1,0 +1,110 @@
+import { readFileSync } from 'node:fs';
+import { parseDocument } from 'yaml';
+import { CodedError, messageOf } from '../base/errors.ts';
+import { type FieldError, formatFieldErrors } from '../base/field-error.ts';
+import { isJsonObject, type JsonObject } from '../base/json.ts';
+import { configurationKeys } from './keys.ts';
+import { type Configuration, checkConfiguration, type SchemaIssue } from './schema.ts';
+
+/** Everything that is wrong with the configuration, all at once, each with its path. */
+export class ConfigurationError extends CodedError {
+  readonly errors: readonly FieldError[];
+
+  constructor(source: string, errors: readonly FieldError[]) {
+    super('CONFIGURATION_INVALID', `The configuration (${source}) is not valid:\n${formatFieldErrors(errors)}`);
+    this.errors = errors;
+  }
+}
+
+export interface ConfigurationSource {
+  /** Path of a YAML file; undefined reads the environment alone. */
+  readonly file: string | undefined;
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
+
+/** File first, then environment variables over it, then defaults. */
+export function loadConfiguration(source: ConfigurationSource): Configuration {
+  const described = source.file ?? 'environment';
+  const fromFile = source.file === undefined ? {} : readFile(source.file);
+  const merged = withEnvironment(expandVariables(fromFile, source.env, described), source.env);
+  const parsed = checkConfiguration(merged);
+  if (!parsed.success) throw new ConfigurationError(described, parsed.issues.flatMap(toFieldErrors));
+  return withPassword(parsed.data);
+}
+
+function readFile(path: string): JsonObject {
+  let text: string;
+  try {
+    text = readFileSync(path, 'utf8');
+  } catch (error) {
+    throw new ConfigurationError(path, [{ path: '', message: `cannot read the file: ${messageOf(error)}` }]);
+  }
+  const document = parseDocument(text, { uniqueKeys: true });
+  if (document.errors.length > 0) {
+    const errors = document.errors.map((error) => ({ path: '', message: error.message }));
+    throw new ConfigurationError(path, errors);
+  }
+  const content: unknown = document.toJS() ?? {};
+  if (!isJsonObject(content)) {
+    throw new ConfigurationError(path, [{ path: '', message: 'expected a map of sections at the top level' }]);
+  }
+  return content;
+}
+
+const VARIABLE = /\$\{([A-Za-z_][A-Za-z0-9_]*)(?::([^}]*))?\}/g;
+
+/** Replaces `${NAME}` and `${NAME:default}` in text values, as the original's configuration files allow. */
+function expandVariables(content: JsonObject, env: ConfigurationSource['env'], source: string): JsonObject {
+  const errors: FieldError[] = [];
+  const expand = (value: unknown, path: string): unknown => {
+    if (typeof value === 'string') {
+      return value.replace(VARIABLE, (_whole, name: string, fallback: string | undefined) => {
+        const found = env[name] ?? fallback;
+        if (found === undefined) errors.push({ path, message: `environment variable ${name} is not set` });
+        return found ?? '';
+      });
+    }
+    if (Array.isArray(value)) return value.map((item, index) => expand(item, `${path}[${index}]`));
+    if (!isJsonObject(value)) return value;
+    const entries = Object.entries(value).map(([key, nested]) => {
+      return [key, expand(nested, path === '' ? key : `${path}.${key}`)] as const;
+    });
+    return Object.fromEntries(entries);
+  };
+  const expanded = expand(content, '') as JsonObject;
+  if (errors.length > 0) throw new ConfigurationError(source, errors);
+  return expanded;
+}
+
+function withEnvironment(content: JsonObject, env: ConfigurationSource['env']): JsonObject {
+  const merged: JsonObject = { ...content };
+  for (const { path, env: name } of configurationKeys()) {
+    const value = name === undefined ? undefined : env[name];
+    const [section, key] = path.split('.');
+    if (value === undefined || section === undefined || key === undefined) continue;
+    const existing = merged[section];
+    merged[section] = { ...(isJsonObject(existing) ? existing : {}), [key]: value };
+  }
+  return merged;
+}
+
+function toFieldErrors(issue: SchemaIssue): readonly FieldError[] {
+  const path = issue.path.map(String).join('.');
+  if (issue.code === 'unrecognized_keys') {
+    return (issue.keys ?? []).map((key) => ({ path: path === '' ? key : `${path}.${key}`, message: 'unknown key' }));
+  }
+  if (issue.code === 'invalid_key') return (issue.issues ?? []).map(({ message }) => ({ path, message }));
+  return [{ path, message: issue.message }];
+}
+
+function withPassword(configuration: Configuration): Configuration {
+  const { passwordFile } = configuration.mysql;
+  if (passwordFile === '') return configuration;
+  try {
+    const password = readFileSync(passwordFile, 'utf8').split('\n')[0] ?? '';
+    return { ...configuration, mysql: { ...configuration.mysql, password } };
+  } catch (error) {
+    const message = `cannot read the password: ${messageOf(error)}`;
+    throw new ConfigurationError(passwordFile, [{ path: 'mysql.passwordFile', message }]);
+  }
+}
