@@ -1,0 +1,40 @@
+-- Generated from schema/kinds/catalogue.ts by "npm run generate". Do not edit.
+-- After the first release this file is frozen; later changes are migrations of their own.
+
+CREATE TABLE IF NOT EXISTS `cachedoutput` (
+  `uid` VARCHAR(64) NOT NULL,
+  `group_ver` VARCHAR(128) NOT NULL,
+  `namespace` VARCHAR(253) NOT NULL,
+  `name` VARCHAR(253) NOT NULL,
+  `res_version` BIGINT UNSIGNED NOT NULL,
+  `generation` BIGINT NOT NULL,
+  `content_hash` CHAR(64) NOT NULL,
+  `create_time` DATETIME(6) NOT NULL,
+  `update_time` DATETIME(6) NOT NULL,
+  `delete_time` DATETIME(6),
+  `evict_request_time` DATETIME(6),
+  `evict_time` DATETIME(6),
+  `row_state` TINYINT UNSIGNED NOT NULL,
+  `proto` LONGBLOB NOT NULL,
+  `json` JSON NOT NULL,
+  PRIMARY KEY (`uid`),
+  KEY `cachedoutput_namespace_name` (`namespace`, `name`),
+  KEY `cachedoutput_create_time` (`create_time`),
+  KEY `cachedoutput_update_time` (`update_time`),
+  KEY `cachedoutput_delete_time` (`delete_time`)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+CREATE TABLE IF NOT EXISTS `cachedoutput_labels` (
+  `obj_uid` VARCHAR(64) NOT NULL,
+  `key` VARCHAR(317) NOT NULL,
+  `value` VARCHAR(63) NOT NULL,
+  PRIMARY KEY (`obj_uid`, `key`),
+  KEY `cachedoutput_labels_key_value` (`key`, `value`)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+CREATE TABLE IF NOT EXISTS `cachedoutput_annotations` (
+  `obj_uid` VARCHAR(64) NOT NULL,
+  `key` VARCHAR(317) NOT NULL,
+  `value` MEDIUMTEXT NOT NULL,
+  PRIMARY KEY (`obj_uid`, `key`)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;

@@ -1,0 +1,85 @@
+import type { CodedError } from '../../base/errors.ts';
+import { messageOf } from '../../base/errors.ts';
+import {
+  RowRefusedError,
+  StorageAccessDeniedError,
+  StorageContentionError,
+  StorageDatabaseMissingError,
+  StorageFailureError,
+  StoragePermissionError,
+  StorageSchemaMissingError,
+  StorageUnavailableError,
+} from '../errors.ts';
+
+type Translation = (what: string, cause: unknown, database: string) => CodedError;
+
+const unavailable: Translation = (what, cause) => new StorageUnavailableError(what, cause);
+const refused: Translation = (what) => new RowRefusedError(what);
+const contention: Translation = (what, cause) => new StorageContentionError(what, cause);
+const accessDenied: Translation = (what) => new StorageAccessDeniedError(what);
+const permission: Translation = (what) => new StoragePermissionError(what);
+const schemaMissing: Translation = (what) => new StorageSchemaMissingError(what);
+
+/** MySQL and MariaDB error numbers; the names are those of the server's manual. */
+export const translationByNumber: ReadonlyMap<number, Translation> = new Map<number, Translation>([
+  [1040, unavailable], // ER_CON_COUNT_ERROR
+  [1044, accessDenied], // ER_DBACCESS_DENIED_ERROR
+  [1045, accessDenied], // ER_ACCESS_DENIED_ERROR
+  [1698, accessDenied], // ER_ACCESS_DENIED_NO_PASSWORD_ERROR
+  [1049, (_what, _cause, database) => new StorageDatabaseMissingError(database)], // ER_BAD_DB_ERROR
+  [1053, unavailable], // ER_SERVER_SHUTDOWN
+  [1077, unavailable], // ER_NORMAL_SHUTDOWN
+  [1054, schemaMissing], // ER_BAD_FIELD_ERROR
+  [1146, schemaMissing], // ER_NO_SUCH_TABLE
+  [1142, permission], // ER_TABLEACCESS_DENIED_ERROR
+  [1143, permission], // ER_COLUMNACCESS_DENIED_ERROR
+  [1227, permission], // ER_SPECIFIC_ACCESS_DENIED_ERROR
+  [1205, contention], // ER_LOCK_WAIT_TIMEOUT
+  [1213, contention], // ER_LOCK_DEADLOCK
+  [1020, contention], // ER_CHECKREAD, MariaDB with snapshot isolation
+  [1290, unavailable], // ER_OPTION_PREVENTS_STATEMENT: --read-only
+  [1792, unavailable], // ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION
+  [1836, unavailable], // ER_READ_ONLY_MODE
+  [1927, unavailable], // ER_CONNECTION_KILLED, MariaDB
+  [3169, unavailable], // ER_SESSION_WAS_KILLED
+  [4031, unavailable], // ER_CLIENT_INTERACTION_TIMEOUT
+  [1021, unavailable], // ER_DISK_FULL
+  [1114, unavailable], // ER_RECORD_FILE_FULL
+  [1048, refused], // ER_BAD_NULL_ERROR
+  [1118, refused], // ER_TOO_BIG_ROWSIZE
+  [1153, refused], // ER_NET_PACKET_TOO_LARGE
+  [1264, refused], // ER_WARN_DATA_OUT_OF_RANGE
+  [1292, refused], // ER_TRUNCATED_WRONG_VALUE
+  [1366, refused], // ER_TRUNCATED_WRONG_VALUE_FOR_FIELD
+  [1406, refused], // ER_DATA_TOO_LONG
+  [3140, refused], // ER_INVALID_JSON_TEXT
+  [3141, refused], // ER_INVALID_JSON_TEXT_IN_PARAM
+  [3157, refused], // ER_JSON_DOCUMENT_TOO_DEEP
+  [4025, refused], // ER_CONSTRAINT_FAILED, MariaDB: the JSON check
+]);
+
+interface DriverError {
+  readonly code?: string;
+  readonly errno?: number;
+  readonly sqlMessage?: string;
+}
+
+/** Turns whatever the driver threw into an error of the port. Errors without a server number are lost connections. */
+export function translateMysqlError(error: unknown, database: string): CodedError {
+  const driver = error as DriverError;
+  const fromServer = driver.sqlMessage !== undefined && driver.errno !== undefined;
+  if (!fromServer) return new StorageUnavailableError(driver.code ?? messageOf(error), undefined);
+  const translation = translationByNumber.get(driver.errno);
+  const what = describe(driver);
+  if (translation !== undefined) return translation(what, undefined, database);
+  return new StorageFailureError(what, undefined);
+}
+
+/** Name and number, plus the part of the server's text that cannot hold a value of a row. */
+function describe(error: DriverError): string {
+  const subject = /(?:for column|for user|to user|table|column|user) '[^']*'(?:@'[^']*')?/i.exec(
+    error.sqlMessage ?? '',
+  );
+  const name = `${error.code ?? 'unknown'} ${error.errno ?? ''}`.trim();
+  return subject === null ? name : `${name}, ${subject[0]}`;
+}

@@ -1,0 +1,10 @@
+/** RFC 3339 in UTC → DATETIME(6) text in UTC. Digits beyond microseconds are dropped, not rounded. */
+export function toSqlTime(rfc3339: string): string {
+  const [date = '', clock = ''] = rfc3339.replace('Z', '').split('T');
+  const [seconds = '', fraction = ''] = clock.split('.');
+  return `${date} ${seconds}.${fraction.padEnd(6, '0').slice(0, 6)}`;
+}
+
+export function fromSqlTime(sql: string): string {
+  return `${sql.replace(' ', 'T')}Z`;
+}

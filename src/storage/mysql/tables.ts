@@ -1,0 +1,95 @@
+// Column lists and DDL of the three tables of a kind. The numbered migrations are generated from here.
+import { type ColumnIndex, columnLength, type IndexedColumn, type KindDefinition } from '../../api/kind.ts';
+
+/** Longest label or annotation key: a DNS prefix of 253, a slash and a name of 63. */
+const KEY_LENGTH = 317;
+const LABEL_VALUE_LENGTH = 63;
+
+export const tablesOf = (kind: KindDefinition): readonly string[] => [
+  kind.table,
+  `${kind.table}_labels`,
+  `${kind.table}_annotations`,
+];
+
+function sqlType(column: IndexedColumn): string {
+  switch (column.type) {
+    case 'string':
+    case 'enum':
+      return `VARCHAR(${columnLength(column)})`;
+    case 'int':
+      return 'INT';
+    case 'bool':
+      return 'BOOLEAN';
+    case 'time':
+      return 'DATETIME(6)';
+  }
+}
+
+const tableOptions = 'ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin';
+
+/** A reference's key carries the name both columns share: identifiers end at 64 characters. */
+function keyName(columns: ColumnIndex): string {
+  const first = columns[0]?.name ?? '';
+  return columns.length === 1 ? first : first.replace(/_namespace$/, '');
+}
+
+function mainTable(kind: KindDefinition): string {
+  const indexed = kind.indexes.flat().map((column) => `  \`${column.name}\` ${sqlType(column)}`);
+  const keys = kind.indexes.map((columns) => {
+    const names = columns.map((column) => `\`${column.name}\``).join(', ');
+    return `  KEY \`${kind.table}_${keyName(columns)}\` (${names})`;
+  });
+  const lines = [
+    '  `uid` VARCHAR(64) NOT NULL',
+    '  `group_ver` VARCHAR(128) NOT NULL',
+    '  `namespace` VARCHAR(253) NOT NULL',
+    '  `name` VARCHAR(253) NOT NULL',
+    '  `res_version` BIGINT UNSIGNED NOT NULL',
+    '  `generation` BIGINT NOT NULL',
+    '  `content_hash` CHAR(64) NOT NULL',
+    '  `create_time` DATETIME(6) NOT NULL',
+    '  `update_time` DATETIME(6) NOT NULL',
+    '  `delete_time` DATETIME(6)',
+    '  `evict_request_time` DATETIME(6)',
+    '  `evict_time` DATETIME(6)',
+    '  `row_state` TINYINT UNSIGNED NOT NULL',
+    '  `proto` LONGBLOB NOT NULL',
+    '  `json` JSON NOT NULL',
+    ...indexed,
+    '  PRIMARY KEY (`uid`)',
+    `  KEY \`${kind.table}_namespace_name\` (\`namespace\`, \`name\`)`,
+    `  KEY \`${kind.table}_create_time\` (\`create_time\`)`,
+    `  KEY \`${kind.table}_update_time\` (\`update_time\`)`,
+    `  KEY \`${kind.table}_delete_time\` (\`delete_time\`)`,
+    ...keys,
+  ];
+  return createTable(kind.table, lines);
+}
+
+function labelTable(kind: KindDefinition): string {
+  return createTable(`${kind.table}_labels`, [
+    '  `obj_uid` VARCHAR(64) NOT NULL',
+    `  \`key\` VARCHAR(${KEY_LENGTH}) NOT NULL`,
+    `  \`value\` VARCHAR(${LABEL_VALUE_LENGTH}) NOT NULL`,
+    '  PRIMARY KEY (`obj_uid`, `key`)',
+    `  KEY \`${kind.table}_labels_key_value\` (\`key\`, \`value\`)`,
+  ]);
+}
+
+function annotationTable(kind: KindDefinition): string {
+  return createTable(`${kind.table}_annotations`, [
+    '  `obj_uid` VARCHAR(64) NOT NULL',
+    `  \`key\` VARCHAR(${KEY_LENGTH}) NOT NULL`,
+    '  `value` MEDIUMTEXT NOT NULL',
+    '  PRIMARY KEY (`obj_uid`, `key`)',
+  ]);
+}
+
+function createTable(name: string, lines: readonly string[]): string {
+  return `CREATE TABLE IF NOT EXISTS \`${name}\` (\n${lines.join(',\n')}\n) ${tableOptions};\n`;
+}
+
+/** CREATE TABLE statements of one kind; each ends with a semicolon and a newline. */
+export function createTables(kind: KindDefinition): readonly string[] {
+  return [mainTable(kind), labelTable(kind), annotationTable(kind)];
+}

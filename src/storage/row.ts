@@ -1,0 +1,31 @@
+import type { KindDefinition } from '../api/kind.ts';
+
+export type ColumnValue = string | number | boolean | null;
+
+/** One state of one object, ready to be written. Pure data: everything a storage adapter needs and nothing else. */
+export interface ObjectRow {
+  readonly kind: KindDefinition;
+  readonly uid: string;
+  readonly groupVersion: string;
+  readonly namespace: string;
+  readonly name: string;
+  /** Decimal text: values beyond 2^53 must survive. */
+  readonly resourceVersion: string;
+  readonly generation: number;
+  /** RFC 3339 in UTC. */
+  readonly createTime: string;
+  readonly proto: Uint8Array;
+  readonly json: string;
+  readonly contentHash: string;
+  /** One value per column of `kind.indexes.flat()`, in that order. Times are RFC 3339 in UTC. */
+  readonly columns: readonly ColumnValue[];
+  readonly labels: readonly (readonly [key: string, value: string])[];
+  readonly annotations: readonly (readonly [key: string, value: string])[];
+}
+
+/**
+ * Where an object is. The order matters: at the same resourceVersion a row only ever moves to the right.
+ * `ended` covers both the deleted and the evicted: which one is decided when the state is written.
+ */
+export const rowStates = ['live', 'evicting', 'ended'] as const;
+export type RowState = (typeof rowStates)[number];
