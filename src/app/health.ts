@@ -1,0 +1,45 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+/** One line of /readyz: undefined means ready, text says what is missing. */
+export type ReadinessCheck = () => string | undefined;
+
+export interface HealthServer {
+  readonly port: number;
+  close(): Promise<void>;
+}
+
+/** /healthz says the process runs; /readyz says, check by check, whether it can do its job. */
+export async function startHealthServer(
+  address: { readonly host: string; readonly port: number },
+  checks: Readonly<Record<string, ReadinessCheck>>,
+): Promise<HealthServer> {
+  const server = createServer((request, response) => {
+    const path = request.url?.split('?')[0];
+    const { status, body } = path === '/healthz' ? { status: 200, body: 'ok\n' } : answer(path, checks);
+    response.writeHead(status, { 'content-type': 'text/plain; charset=utf-8' }).end(body);
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(address.port, address.host, resolve);
+  });
+  return { port: (server.address() as AddressInfo).port, close: () => close(server) };
+}
+
+function answer(
+  path: string | undefined,
+  checks: Readonly<Record<string, ReadinessCheck>>,
+): { readonly status: number; readonly body: string } {
+  if (path !== '/readyz') return { status: 404, body: 'not found; try /healthz or /readyz\n' };
+  const results = Object.entries(checks).map(([name, check]) => ({ name, problem: check() }));
+  const lines = results.map(({ name, problem }) =>
+    problem === undefined ? `[+] ${name} ok` : `[-] ${name}: ${problem}`,
+  );
+  const ready = results.every(({ problem }) => problem === undefined);
+  return { status: ready ? 200 : 503, body: `${lines.join('\n')}\n` };
+}
+
+function close(server: Server): Promise<void> {
+  server.closeAllConnections();
+  return new Promise((resolve) => server.close(() => resolve()));
+}

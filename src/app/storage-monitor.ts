@@ -1,0 +1,52 @@
+import type { KindDefinition } from '../api/kind.ts';
+import { type Clock, sleep } from '../base/clock.ts';
+import { messageOf } from '../base/errors.ts';
+import type { Logger } from '../base/logger.ts';
+import type { MetadataStorage } from '../storage/metadata-storage.ts';
+
+export interface StorageMonitorOptions {
+  readonly storage: MetadataStorage;
+  readonly kinds: readonly KindDefinition[];
+  readonly periodMs: number;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Called each time the database answers after it did not. */
+  readonly onRecovered: () => void;
+}
+
+/** Asks the database again and again whether it can be used, and logs each change of the answer once. */
+export class StorageMonitor {
+  readonly #options: StorageMonitorOptions;
+  #problem: string | undefined = 'not checked yet';
+
+  constructor(options: StorageMonitorOptions) {
+    this.#options = options;
+  }
+
+  /** What keeps the database from being used; undefined when nothing does. */
+  get problem(): string | undefined {
+    return this.#problem;
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      await this.#check();
+      await sleep(this.#options.clock, this.#options.periodMs, signal);
+    }
+  }
+
+  async #check(): Promise<void> {
+    const { storage, kinds, logger, onRecovered } = this.#options;
+    try {
+      await storage.check(kinds);
+      if (this.#problem === undefined) return;
+      this.#problem = undefined;
+      logger.info({}, 'Metadata storage is available');
+      onRecovered();
+    } catch (error) {
+      const problem = messageOf(error);
+      if (problem !== this.#problem) logger.error({ err: error }, 'Metadata storage cannot be used; waiting for it');
+      this.#problem = problem;
+    }
+  }
+}

@@ -1,0 +1,34 @@
+import { FINALIZER } from '../api/names.ts';
+import type { KubernetesObject } from '../api/object.ts';
+import type { JsonPatch } from '../kube/client.ts';
+
+/** Both patches apply only to exactly the state they were made for. */
+function onlyFor(object: KubernetesObject): JsonPatch[number] {
+  return { op: 'test', path: '/metadata/resourceVersion', value: object.metadata.resourceVersion };
+}
+
+/**
+ * Takes our finalizer off and leaves every other one, and every field this program does not know, alone. Highest index
+ * first, because the API server keeps duplicates and removing one shifts those behind it.
+ */
+export function removeFinalizerPatch(object: KubernetesObject): JsonPatch {
+  const finalizers = object.metadata.finalizers ?? [];
+  const indexes = finalizers.flatMap((finalizer, index) => (finalizer === FINALIZER ? [index] : [])).reverse();
+  const removals = indexes.flatMap((index): JsonPatch => {
+    const path = `/metadata/finalizers/${index}`;
+    return [
+      { op: 'test', path, value: FINALIZER },
+      { op: 'remove', path },
+    ];
+  });
+  return [onlyFor(object), ...removals];
+}
+
+export function addFinalizerPatch(object: KubernetesObject): JsonPatch {
+  const path = '/metadata/finalizers';
+  const add: JsonPatch[number] =
+    object.metadata.finalizers === undefined
+      ? { op: 'add', path, value: [FINALIZER] }
+      : { op: 'add', path: `${path}/-`, value: FINALIZER };
+  return [onlyFor(object), add];
+}
