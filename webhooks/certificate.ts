@@ -1,0 +1,46 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { CodedError, messageOf } from '../src/base/errors.ts';
+
+export class CertificateError extends CodedError {
+  constructor(message: string) {
+    super('CERTIFICATE_INVALID', message);
+  }
+}
+
+export interface KeyPair {
+  readonly cert: string;
+  readonly key: string;
+}
+
+/** Reads tls.crt and tls.key from the folder and proves that they belong together. */
+export function loadKeyPair(certDir: string): KeyPair {
+  const cert = read(join(certDir, 'tls.crt'));
+  const key = read(join(certDir, 'tls.key'));
+  if (!matches(cert, key)) {
+    throw new CertificateError(
+      `${join(certDir, 'tls.crt')} and tls.key do not belong together. Mount both from the same Secret.`,
+    );
+  }
+  return { cert, key };
+}
+
+function read(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    throw new CertificateError(
+      `Cannot read ${path}: ${messageOf(error)}. Set webhook.certDir to the folder with tls.crt and tls.key.`,
+    );
+  }
+}
+
+function matches(cert: string, key: string): boolean {
+  try {
+    return new X509Certificate(cert).checkPrivateKey(createPrivateKey(key));
+  } catch (error) {
+    // OpenSSL's text names the problem and never holds key material.
+    throw new CertificateError(`The certificate or the key is not valid PEM: ${messageOf(error)}`);
+  }
+}
