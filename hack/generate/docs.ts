@@ -1,0 +1,61 @@
+import type { IndexedColumn, KindDefinition } from '../../src/api/kind.ts';
+import { configurationKeys } from '../../src/config/keys.ts';
+import type { Output } from './output.ts';
+
+export function docsOutputs(kinds: readonly KindDefinition[]): readonly Output[] {
+  return [
+    { path: 'docs/configuration.md', content: configurationPage() },
+    { path: 'docs/kinds.md', content: kindsPage(kinds) },
+  ];
+}
+
+const notice = (source: string): string => `<!-- Generated from ${source} by "npm run generate". Do not edit. -->\n\n`;
+
+function configurationPage(): string {
+  const rows = configurationKeys().map(({ path, env, defaultValue, help }) => {
+    return `| \`${path}\` | ${env === undefined ? '–' : `\`${env}\``} | ${describeDefault(defaultValue)} | ${help} |`;
+  });
+  return `${notice('src/config/schema.ts')}# Configuration
+
+One YAML file (\`--config\`, or the variable \`INGESTER_CONFIG\`); every scalar can also be set in the environment, which
+wins. \`\${NAME}\` and \`\${NAME:default}\` inside text values are replaced from the environment. Durations are written
+\`500ms\`, \`30s\`, \`5m\`, \`1h30m\`. Unknown keys are refused, and every problem is reported at once with its path.
+
+| Key | Environment | Default | Meaning |
+| --- | --- | --- | --- |
+${rows.join('\n')}
+
+The reconciler is opt-in. With \`metadataStorage.enableMetadataStorage\` off it says so and stays idle. Switched on with
+an empty \`mysql\` section it refuses to start and names the keys to set.
+`;
+}
+
+function describeDefault(value: unknown): string {
+  if (value === '') return 'empty';
+  if (Array.isArray(value)) return 'the 13 kinds of [kinds.md](kinds.md)';
+  return typeof value === 'object' ? 'empty map' : `\`${JSON.stringify(value).replaceAll('"', '')}\``;
+}
+
+function kindsPage(kinds: readonly KindDefinition[]): string {
+  const rows = kinds.map((kind) => {
+    const columns = kind.indexes.flat().map(describeColumn);
+    const notes = [kind.optional ? 'optional' : '', kind.immutable ? 'immutable kind' : ''].filter(
+      (note) => note !== '',
+    );
+    return `| ${kind.kind} | \`${kind.plural}\` | \`${kind.table}\` | ${columns.join(', ') || '–'} | ${notes.join(', ') || '–'} |`;
+  });
+  return `${notice('schema/kinds/catalogue.ts')}# Kinds
+
+Group \`michelangelo.api\`, version \`v2\`, all namespaced. Each kind has three tables: the main one and, with the endings
+\`_labels\` and \`_annotations\`, one row per label and annotation. Optional kinds are ingested only when
+\`ingester.kinds\` names them; immutable kinds are evicted only with \`ingester.evictImmutableKinds\`.
+
+| Kind | Plural | Table | Indexed columns (JSON path) | Notes |
+| --- | --- | --- | --- | --- |
+${rows.join('\n')}
+`;
+}
+
+function describeColumn(column: IndexedColumn): string {
+  return `\`${column.name}\` (${column.path.join('.')})`;
+}

@@ -1,0 +1,175 @@
+// The whole bundle on this machine: control plane, MySQL, and the program's roles as processes under the service
+// accounts and the RBAC that the manifests ship.
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { CodedError } from '../../src/base/errors.ts';
+import { type BundleDatabase, createBundleDatabase } from './bundle-database.ts';
+import { createAuthority } from './certificates.ts';
+import { type ControlPlane, startControlPlane } from './control-plane.ts';
+import { freePort } from './free-port.ts';
+import { kubeconfigText } from './kubeconfig.ts';
+import { type DatabaseServer, startDatabase } from './mysql.ts';
+import { type Progress, progressOnStderr } from './progress.ts';
+import { type Reaper, startReaper } from './reaper.ts';
+import { createRole } from './role-process.ts';
+import { runCommand } from './run-command.ts';
+import type { ServerProcess } from './server-process.ts';
+
+const root = join(import.meta.dirname, '../..');
+const NAMESPACE = 'ingester-system';
+/** The demo stays up as long as a working day. */
+const TOKEN_DURATION = '24h';
+
+export interface Bundle {
+  readonly directory: string;
+  readonly controlPlane: ControlPlane;
+  readonly server: DatabaseServer;
+  readonly database: BundleDatabase;
+  readonly webhook: ServerProcess;
+  readonly reconciler: ServerProcess;
+  readonly reconcilerHealthPort: number;
+  /** Runs kubectl as administrator and fails with its output where it fails. */
+  kubectl(...args: readonly string[]): Promise<string>;
+  stop(): Promise<void>;
+}
+
+export interface BundleOptions {
+  readonly progress?: Progress;
+  readonly flavour?: 'mysql' | 'mariadb';
+  /** Merged over the `ingester` section of the reconciler's configuration. */
+  readonly ingester?: object;
+  /** Leaves the reconciler for the caller to start. */
+  readonly startReconciler?: boolean;
+  readonly signal?: AbortSignal;
+}
+
+/** Ends what was started, newest first, however far the start got. */
+class Stack {
+  readonly #undo: (() => Promise<void>)[] = [];
+
+  add(undo: () => Promise<void>): void {
+    this.#undo.push(undo);
+  }
+
+  async unwind(): Promise<void> {
+    for (const undo of this.#undo.splice(0).toReversed()) await undo();
+  }
+}
+
+export async function startBundle(options: BundleOptions = {}): Promise<Bundle> {
+  const stack = new Stack();
+  try {
+    return await start(options, stack);
+  } catch (error) {
+    await stack.unwind();
+    throw error;
+  }
+}
+
+async function start(options: BundleOptions, stack: Stack): Promise<Bundle> {
+  const { progress = progressOnStderr, flavour = 'mysql', signal } = options;
+  const directory = mkdtempSync(join(tmpdir(), 'ingester-bundle-'));
+  const reaper = startReaper(directory);
+  stack.add(async () => {
+    rmSync(directory, { recursive: true, force: true, maxRetries: 5 });
+    await reaper.dismiss();
+  });
+  const controlPlane = await startControlPlane({ progress, ...(signal === undefined ? {} : { signal }) });
+  stack.add(() => controlPlane.stop());
+  const server = await startDatabase({ flavour, progress });
+  stack.add(() => server.dispose());
+  const database = await createBundleDatabase(server);
+  if (server.external) stack.add(() => database.drop());
+  const context: Context = { directory, reaper, controlPlane, server, database, ingester: options.ingester ?? {} };
+  await migrate(context);
+  const webhook = await startWebhook(context);
+  stack.add(() => webhook.stop());
+  await applyManifests(context);
+  const { reconciler, healthPort } = await prepareReconciler(context);
+  stack.add(() => reconciler.stop());
+  if (options.startReconciler !== false) await reconciler.start(signal);
+  return {
+    directory,
+    controlPlane,
+    server,
+    database,
+    webhook,
+    reconciler,
+    reconcilerHealthPort: healthPort,
+    kubectl: (...args) => kubectl(controlPlane, args),
+    stop: () => stack.unwind(),
+  };
+}
+
+interface Context {
+  readonly directory: string;
+  readonly reaper: Reaper;
+  readonly controlPlane: ControlPlane;
+  readonly server: DatabaseServer;
+  readonly database: BundleDatabase;
+  readonly ingester: object;
+}
+
+async function kubectl(controlPlane: ControlPlane, args: readonly string[]): Promise<string> {
+  return (await controlPlane.kubectlRun(args)).stdout;
+}
+
+async function migrate({ directory, server, database }: Context): Promise<void> {
+  const { user, password } = database.migrator;
+  const env = {
+    ...process.env,
+    INGESTER_METADATA_STORAGE_ENABLE_METADATA_STORAGE: 'true',
+    INGESTER_MYSQL_HOST: server.host,
+    INGESTER_MYSQL_PORT: String(server.port),
+    INGESTER_MYSQL_USER: user,
+    INGESTER_MYSQL_PASSWORD: password,
+    INGESTER_MYSQL_DATABASE: database.name,
+  };
+  const args = [join(root, 'src/main.ts'), 'task', 'migrate'];
+  const { code, stderr } = await runCommand(process.execPath, args, { cwd: directory, env });
+  if (code !== 0) throw new CodedError('LOCAL_MIGRATE', `ingester task migrate failed:\n${stderr}`);
+}
+
+async function startWebhook({ directory, reaper }: Context): Promise<ServerProcess> {
+  const [port, healthPort] = [await freePort(), await freePort()];
+  const authority = await createAuthority('ingester-webhook-ca');
+  const pair = await authority.issue({ commonName: 'ingester-webhook', hosts: ['127.0.0.1'] });
+  const certDir = join(directory, 'tls');
+  mkdirSync(certDir);
+  writeFileSync(join(certDir, 'tls.crt'), pair.certificatePem);
+  writeFileSync(join(certDir, 'tls.key'), pair.keyPem, { mode: 0o600 });
+  // The overlay reads this file; it is copied together with the manifests, so several bundles never share it.
+  for (const folder of ['config', 'crds']) cpSync(join(root, folder), join(directory, folder), { recursive: true });
+  const caBundle = Buffer.from(authority.caPem).toString('base64');
+  const overlay = `url=https://127.0.0.1:${port}/mutate\ncaBundle=${caBundle}\n`;
+  writeFileSync(join(directory, 'config/overlays/local/webhook.env'), overlay);
+  const configuration = { webhook: { bindAddress: `127.0.0.1:${port}`, certDir }, log: { level: 'debug' } };
+  const webhook = createRole({ role: 'webhook', directory, configuration, healthPort, reaper });
+  await webhook.start();
+  return webhook;
+}
+
+async function applyManifests({ controlPlane, directory }: Context): Promise<void> {
+  await kubectl(controlPlane, ['apply', '-k', join(directory, 'config/overlays/local')]);
+  await kubectl(controlPlane, ['wait', '--for=condition=Established', '--timeout=30s', 'crd', '--all']);
+}
+
+async function prepareReconciler(context: Context): Promise<{ reconciler: ServerProcess; healthPort: number }> {
+  const { controlPlane, directory, database, server, reaper } = context;
+  const account = 'ingester-reconciler';
+  const tokenArgs = ['create', 'token', account, '-n', NAMESPACE, `--duration=${TOKEN_DURATION}`];
+  const token = (await kubectl(controlPlane, tokenArgs)).trim();
+  const kubeconfig = join(directory, 'reconciler.kubeconfig');
+  const { url, caPem } = controlPlane;
+  writeFileSync(kubeconfig, kubeconfigText({ url, caPem, user: { name: account, token } }), { mode: 0o600 });
+  const healthPort = await freePort();
+  const configuration = {
+    metadataStorage: { enableMetadataStorage: true },
+    mysql: { host: server.host, port: server.port, database: database.name, ...database.writer },
+    ingester: { requeuePeriod: '2s', concurrentReconciles: 2, ...context.ingester },
+    kubernetes: { kubeconfig },
+  };
+  const reconciler = createRole({ role: 'reconciler', directory, configuration, healthPort, reaper });
+  return { reconciler, healthPort };
+}

@@ -1,0 +1,49 @@
+import { writeFileSync } from 'node:fs';
+import { get } from 'node:http';
+import { join } from 'node:path';
+import { stringify } from 'yaml';
+import type { Reaper } from './reaper.ts';
+import { ServerProcess } from './server-process.ts';
+
+const root = join(import.meta.dirname, '../..');
+
+export interface RoleOptions {
+  readonly role: 'webhook' | 'reconciler';
+  readonly directory: string;
+  /** Content of its configuration file. */
+  readonly configuration: object;
+  readonly healthPort: number;
+  readonly reaper: Reaper;
+  /** Path that must answer 200 before the start counts as done: /readyz, or /healthz where it has to wait. */
+  readonly readyPath?: '/readyz' | '/healthz';
+}
+
+/** A role of the program as a local process, configured by a file as in a pod. */
+export function createRole(options: RoleOptions): ServerProcess {
+  const { role, directory, configuration, healthPort, reaper, readyPath = '/readyz' } = options;
+  const file = join(directory, `${role}.yaml`);
+  const health = { bindAddress: `127.0.0.1:${healthPort}` };
+  writeFileSync(file, stringify({ ...configuration, health }), { mode: 0o600 });
+  return new ServerProcess({
+    name: role,
+    command: process.execPath,
+    args: [join(root, 'src/main.ts'), '--config', file, role],
+    directory,
+    logFile: join(directory, `${role}.log`),
+    reaper,
+    ready: async () => (await probe(healthPort, readyPath)).status === 200,
+  });
+}
+
+/** Status 0 where nothing answers. */
+export function probe(port: number, path: string): Promise<{ readonly status: number; readonly body: string }> {
+  return new Promise((resolve) => {
+    const request = get({ host: '127.0.0.1', port, path, agent: false, timeout: 2000 }, (response) => {
+      let body = '';
+      response.setEncoding('utf8').on('data', (text: string) => (body += text));
+      response.on('end', () => resolve({ status: response.statusCode ?? 0, body }));
+    });
+    request.on('timeout', () => request.destroy());
+    request.on('error', () => resolve({ status: 0, body: '' }));
+  });
+}

@@ -1,0 +1,17 @@
+import { describe } from 'node:test';
+import { useDatabase } from '../support/databases.ts';
+import { MemoryStorage } from '../support/memory-storage.ts';
+import { storageContract } from './storage-contract.ts';
+
+const memory = new MemoryStorage();
+storageContract('memory', () => memory);
+
+describe('on MySQL', () => {
+  const database = useDatabase('mysql');
+  storageContract('mysql', () => database().storage);
+});
+
+describe('on MariaDB', () => {
+  const database = useDatabase('mariadb');
+  storageContract('mariadb', () => database().storage);
+});

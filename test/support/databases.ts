@@ -1,0 +1,49 @@
+import { after, before } from 'node:test';
+import { type BundleDatabase, createBundleDatabase } from '../../hack/local/bundle-database.ts';
+import { type DatabaseServer, startDatabase } from '../../hack/local/mysql.ts';
+import { allKinds } from '../../src/api/kinds.ts';
+import { systemClock } from '../../src/base/clock.ts';
+import { migrate } from '../../src/storage/mysql/migrate.ts';
+import { knownMigrationNames, migrationsFor } from '../../src/storage/mysql/migration-files.ts';
+import { MysqlMetadataStorage } from '../../src/storage/mysql/mysql-storage.ts';
+import type { MysqlOptions } from '../../src/storage/mysql/pool.ts';
+
+export interface TestDatabase {
+  readonly server: DatabaseServer;
+  readonly database: BundleDatabase;
+  readonly storage: MysqlMetadataStorage;
+  readonly options: MysqlOptions;
+}
+
+export function optionsFor(server: DatabaseServer, database: BundleDatabase): MysqlOptions {
+  return {
+    host: server.host,
+    port: server.port,
+    ...database.writer,
+    database: database.name,
+    maxOpenConns: 10,
+    maxIdleConns: 10,
+    connMaxLifetimeMs: 0,
+  };
+}
+
+/** A server of its own with every table, for the tests of one file; ended after them. */
+export function useDatabase(flavour: 'mysql' | 'mariadb'): () => TestDatabase {
+  let current: TestDatabase | undefined;
+  before(async () => {
+    const server = await startDatabase({ flavour });
+    const database = await createBundleDatabase(server);
+    const options = optionsFor(server, database);
+    await migrate({ ...options, ...database.migrator }, migrationsFor(allKinds), knownMigrationNames());
+    current = { server, database, options, storage: new MysqlMetadataStorage(options, systemClock) };
+  });
+  after(async () => {
+    await current?.storage.close();
+    if (current?.server.external === true) await current.database.drop();
+    await current?.server.dispose();
+  });
+  return () => {
+    if (current === undefined) throw new ReferenceError('the database is there only while tests run');
+    return current;
+  };
+}

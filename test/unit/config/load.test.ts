@@ -1,0 +1,128 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, describe, it } from 'node:test';
+import { storageEnabled } from '../../../src/config/gates.ts';
+import { configurationKeys } from '../../../src/config/keys.ts';
+import { ConfigurationError, loadConfiguration } from '../../../src/config/load.ts';
+import type { Configuration } from '../../../src/config/schema.ts';
+
+const directory = mkdtempSync(join(tmpdir(), 'config-'));
+after(() => rmSync(directory, { recursive: true }));
+
+function load(yaml: string, env: Record<string, string> = {}): Configuration {
+  const file = join(directory, 'config.yaml');
+  writeFileSync(file, yaml);
+  return loadConfiguration({ file, env });
+}
+
+/** Path → message of everything wrong. */
+function problems(yaml: string, env: Record<string, string> = {}): Record<string, string> {
+  try {
+    load(yaml, env);
+  } catch (error) {
+    assert.ok(error instanceof ConfigurationError);
+    return Object.fromEntries(error.errors.map(({ path, message }) => [path, message]));
+  }
+  return {};
+}
+
+describe('configuration', () => {
+  it('has the defaults of the specification', () => {
+    const { ingester, mysql, metadataStorage } = load('');
+    assert.equal(metadataStorage.enableMetadataStorage, false);
+    assert.equal(ingester.kinds.length, 13);
+    assert.equal(ingester.concurrentReconciles, 1);
+    assert.equal(ingester.requeuePeriod, 30_000);
+    assert.deepEqual([mysql.port, mysql.maxOpenConns, mysql.maxIdleConns, mysql.connMaxLifetime], [3306, 25, 5, 300_000]);
+  });
+
+  it('reads a file', () => {
+    const { ingester, mysql } = load(
+      'mysql: {host: db, port: 3307}\ningester: {requeuePeriod: 1m30s, requeuePeriodMap: {Model: 500ms}, kinds: [Model, CachedOutput]}',
+    );
+    assert.equal(mysql.host, 'db');
+    assert.equal(mysql.port, 3307);
+    assert.equal(ingester.requeuePeriod, 90_000);
+    assert.deepEqual(ingester.requeuePeriodMap, { Model: 500 });
+    assert.deepEqual(ingester.kinds, ['Model', 'CachedOutput']);
+  });
+
+  it('lets the environment win over the file, for every scalar key', () => {
+    const env = { INGESTER_MYSQL_HOST: 'from-env', INGESTER_MYSQL_PORT: '1234', INGESTER_MYSQL_ENABLED: 'true' };
+    const { mysql } = load('mysql: {host: from-file, user: u}', env);
+    assert.deepEqual([mysql.host, mysql.port, mysql.enabled, mysql.user], ['from-env', 1234, true, 'u']);
+    const named = configurationKeys().filter(({ env: name }) => name !== undefined);
+    assert.equal(new Set(named.map(({ env: name }) => name)).size, named.length);
+  });
+
+  it('expands variables and their defaults, and names those that are missing', () => {
+    assert.equal(load('mysql: {host: "${DB_HOST:fallback}"}').mysql.host, 'fallback');
+    assert.equal(load('mysql: {host: "${DB_HOST:fallback}"}', { DB_HOST: 'set' }).mysql.host, 'set');
+    assert.match(problems('mysql: {host: "${DB_HOST}"}')['mysql.host'] ?? '', /DB_HOST is not set/);
+  });
+
+  it('reads the password from a file', () => {
+    const file = join(directory, 'password');
+    writeFileSync(file, 's3cr3t\n');
+    assert.equal(load(`mysql: {passwordFile: ${file}}`).mysql.password, 's3cr3t');
+    assert.ok('mysql.passwordFile' in problems('mysql: {passwordFile: /does/not/exist}'));
+    assert.match(problems(`mysql: {password: x, passwordFile: ${file}}`)['mysql.passwordFile'] ?? '', /not both/);
+  });
+
+  it('reports every problem at once, each with its path', () => {
+    const found = problems(`
+mysql: {hots: x, port: 70000}
+bogus: 1
+metadataStorage: {deletionDelay: 10s, enableMetadataStorage: maybe}
+ingester: {kinds: [Foo], requeuePeriod: soon, requeuePeriodMap: {Bar: 1s}, concurrentReconciles: 0}
+`);
+    assert.deepEqual(Object.keys(found).sort(), [
+      'bogus',
+      'ingester.concurrentReconciles',
+      'ingester.kinds.0',
+      'ingester.requeuePeriod',
+      'ingester.requeuePeriodMap.Bar',
+      'metadataStorage.deletionDelay',
+      'metadataStorage.enableMetadataStorage',
+      'mysql.hots',
+      'mysql.port',
+    ]);
+    assert.match(found['ingester.kinds.0'] ?? '', /unknown kind "Foo"; known kinds: Project, /);
+    assert.match(found['metadataStorage.deletionDelay'] ?? '', /never had an effect/);
+  });
+
+  it('says what is wrong with a file that is no map, not YAML, or not there', () => {
+    assert.match(Object.values(problems('- a\n- b'))[0] ?? '', /map of sections/);
+    assert.ok(Object.values(problems('mysql: {host: [')).length > 0);
+    assert.match(Object.values(problems('mysql: {host: a}\nmysql: {host: b}'))[0] ?? '', /unique/);
+    assert.throws(() => loadConfiguration({ file: '/does/not/exist', env: {} }), /cannot read the file/);
+  });
+
+  it('never repeats a password in an error', () => {
+    try {
+      load('mysql: {password: [s3cr3t]}');
+      assert.fail('accepted');
+    } catch (error) {
+      assert.doesNotMatch(String(error), /s3cr3t/);
+    }
+  });
+});
+
+describe('opt-in gates', () => {
+  it('leave the reconciler idle without metadataStorage.enableMetadataStorage', () => {
+    assert.equal(storageEnabled(load('mysql: {host: db}')), false);
+  });
+
+  it('refuse to start when switched on with an empty mysql section, naming the keys', () => {
+    const configuration = load('metadataStorage: {enableMetadataStorage: true}');
+    assert.throws(() => storageEnabled(configuration), /mysql\.host.*\n.*mysql\.user.*\n.*mysql\.database/);
+  });
+
+  it('open with any of host, user, database or enabled', () => {
+    for (const key of ['host: h', 'user: u', 'database: d', 'enabled: true']) {
+      assert.equal(storageEnabled(load(`metadataStorage: {enableMetadataStorage: true}\nmysql: {${key}}`)), true);
+    }
+  });
+});

@@ -1,0 +1,268 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { FINALIZER } from '../../../src/api/names.ts';
+import type { KubernetesObject, ObjectMeta } from '../../../src/api/object.ts';
+import type { JsonObject } from '../../../src/base/json.ts';
+import { KubeError } from '../../../src/kube/errors.ts';
+import { encodeObject } from '../../../src/proto/encode.ts';
+import { ObjectReconciler } from '../../../src/sync/reconciler.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
+import { FakeKubeClient } from '../../support/fake-kube-client.ts';
+import { MemoryStorage } from '../../support/memory-storage.ts';
+import { aModel, deleting, immutable, modelKind } from '../../support/objects.ts';
+import { RecordingLogger } from '../../support/recording-logger.ts';
+
+const KEY = 'a-namespace/a-model';
+const UID = aModel().metadata.uid;
+
+function setUp(options: { readonly evictImmutableKinds?: boolean } = {}) {
+  const client = new FakeKubeClient();
+  const storage = new MemoryStorage();
+  const logger = new RecordingLogger();
+  const reconciler = new ObjectReconciler({
+    kind: modelKind,
+    resource: { group: 'michelangelo.api', version: 'v2', plural: 'models' },
+    getObject: (key) => cached ?? client.get(key),
+    client,
+    storage,
+    encode: encodeObject,
+    evictImmutableKinds: options.evictImmutableKinds ?? false,
+    clock: new FakeClock(),
+    logger,
+  });
+  let cached: KubernetesObject | undefined;
+  return {
+    client,
+    storage,
+    logger,
+    reconcile: () => reconciler.reconcile(KEY),
+    /** Reconciles as often as it takes until nothing changes any more, as the watch would. */
+    settle: async () => {
+      for (let run = 0; run < 10; run += 1) await reconciler.reconcile(KEY);
+    },
+    /** Makes the local copy lag behind the API server. */
+    freezeCache: () => (cached = client.get(KEY)),
+    put: (metadata: Partial<ObjectMeta> = {}, spec: JsonObject = {}) => client.put(aModel(metadata, spec)),
+    stored: () => storage.getById(modelKind, UID),
+    writes: () => storage.calls.filter((call) => !call.startsWith('get')),
+  };
+}
+
+const done = { kind: 'done' };
+
+describe('ObjectReconciler', () => {
+  it('HandleSync: stores a normal object once', async () => {
+    const { put, reconcile, writes, stored, client } = setUp();
+    put();
+    assert.deepEqual(await reconcile(), done);
+    assert.deepEqual(writes(), ['upsert']);
+    assert.equal((await stored())?.state, 'live');
+    assert.deepEqual(client.calls, []);
+  });
+
+  it('HandleDeletion: stores the final state, then removes the finalizer and nothing else', async () => {
+    const { put, client, reconcile, writes, stored } = setUp();
+    put({ finalizers: ['other/finalizer', FINALIZER] }, { algorithm: 'final' });
+    client.remove(KEY);
+    assert.deepEqual(await reconcile(), done);
+    assert.deepEqual(writes(), ['finish']);
+    assert.deepEqual(client.get(KEY)?.metadata.finalizers, ['other/finalizer']);
+    const row = await stored();
+    assert.equal(row?.state, 'deleted');
+    assert.equal(row.deleteTime, '2026-01-03T00:00:00.000000Z');
+    assert.match(row.json, /final/);
+  });
+
+  it('HandleDeletionAnnotation: the row is deleted, and the object goes', async () => {
+    const { put, client, settle, stored } = setUp();
+    put({ annotations: deleting });
+    await settle();
+    assert.equal(client.get(KEY), undefined);
+    assert.equal((await stored())?.state, 'deleted');
+  });
+
+  it('HandleImmutableObject: the row stays, and the object leaves etcd', async () => {
+    const { put, client, settle, stored } = setUp();
+    put({ annotations: immutable });
+    await settle();
+    assert.equal(client.get(KEY), undefined);
+    const row = await stored();
+    assert.equal(row?.state, 'evicted');
+    assert.equal(row.deleteTime, undefined);
+    assert.ok(client.calls.includes('delete:Orphan'));
+  });
+
+  it('ObjectNotFound: does not touch the storage', async () => {
+    const { reconcile, storage } = setUp();
+    assert.deepEqual(await reconcile(), done);
+    assert.deepEqual(storage.calls, []);
+  });
+
+  it('keeps the finalizer while the storage is down, and finishes when it is back', async () => {
+    const { put, client, storage, reconcile, settle } = setUp();
+    put();
+    client.remove(KEY);
+    storage.down = true;
+    await assert.rejects(reconcile(), { code: 'STORAGE_UNAVAILABLE' });
+    assert.deepEqual(client.get(KEY)?.metadata.finalizers, [FINALIZER]);
+    storage.down = false;
+    await settle();
+    assert.equal(client.get(KEY), undefined);
+  });
+
+  it('releases an object that was never stored, leaving a tombstone', async () => {
+    const { put, client, settle, stored } = setUp();
+    put();
+    client.remove(KEY);
+    await settle();
+    assert.equal(client.get(KEY), undefined);
+    assert.equal((await stored())?.state, 'deleted');
+  });
+
+  it('stores later states of an object that another finalizer still holds', async () => {
+    const { put, client, settle, stored } = setUp();
+    put({ finalizers: [FINALIZER, 'other/finalizer'] });
+    client.remove(KEY);
+    await settle();
+    const held = client.get(KEY);
+    assert.ok(held !== undefined);
+    client.put({ ...held, status: { last: 'words' } });
+    await settle();
+    assert.match((await stored())?.json ?? '', /last.*words/);
+    assert.equal((await stored())?.state, 'deleted');
+  });
+
+  it('does not remove the finalizer from a state it has not stored', async () => {
+    const { put, client, freezeCache, reconcile } = setUp();
+    put();
+    client.remove(KEY);
+    freezeCache();
+    const newer = client.get(KEY);
+    assert.ok(newer !== undefined);
+    client.put({ ...newer, status: { changed: 'meanwhile' } });
+    assert.deepEqual(await reconcile(), { kind: 'requeue-after', delayMs: 1000 });
+    assert.deepEqual(client.get(KEY)?.metadata.finalizers, [FINALIZER]);
+  });
+
+  it('does not delete a marked object whose mark was taken off meanwhile, and revives its row', async () => {
+    const { put, client, freezeCache, reconcile, stored, storage } = setUp();
+    put({ annotations: deleting });
+    freezeCache();
+    const unmarked = put();
+    await reconcile();
+    assert.ok(client.get(KEY) !== undefined);
+    assert.equal((await stored())?.state, 'deleted');
+    const { reconcile: reconcileAgain } = withCache(storage, client, unmarked);
+    await reconcileAgain();
+    assert.equal((await stored())?.state, 'live');
+  });
+
+  it('does not evict an object that changed after it was stored', async () => {
+    const { put, client, freezeCache, reconcile, settle } = setUp();
+    put({ annotations: immutable });
+    freezeCache();
+    put({ annotations: immutable }, { algorithm: 'changed' });
+    assert.deepEqual(await reconcile(), { kind: 'requeue-after', delayMs: 1000 });
+    assert.ok(client.get(KEY) !== undefined);
+    await settle();
+    assert.equal(client.get(KEY)?.metadata.deletionTimestamp, undefined);
+  });
+
+  it('does not evict when what is read back is not what was written', async () => {
+    const { put, client, storage, reconcile } = setUp();
+    put({ annotations: immutable });
+    const read = storage.getById.bind(storage);
+    storage.getById = async (...args) => {
+      const row = await read(...args);
+      return row === undefined ? undefined : { ...row, json: '{"something":"else"}' };
+    };
+    await assert.rejects(reconcile(), { code: 'ROW_MISMATCH' });
+    assert.equal(client.get(KEY)?.metadata.deletionTimestamp, undefined);
+  });
+
+  it('counts a deletion by anybody as eviction once the intent to evict is stored', async () => {
+    const { put, client, reconcile, settle, stored } = setUp();
+    put({ annotations: immutable });
+    client.failures.push({ call: 'delete:Orphan', error: new KubeError('Unavailable', 'killed here') });
+    await assert.rejects(reconcile());
+    client.remove(KEY);
+    await settle();
+    assert.equal(client.get(KEY), undefined);
+    assert.equal((await stored())?.state, 'evicted');
+  });
+
+  it('guards an object that slipped past admission before it deletes or evicts it', async () => {
+    for (const annotations of [deleting, immutable]) {
+      const { put, client, reconcile, settle, storage } = setUp();
+      put({ annotations, finalizers: [] });
+      await reconcile();
+      assert.deepEqual(client.get(KEY)?.metadata.finalizers, [FINALIZER]);
+      assert.deepEqual(storage.calls, []);
+      await settle();
+      assert.equal(client.get(KEY), undefined);
+    }
+  });
+
+  it('evicts objects of an immutable kind only when told to', async () => {
+    const off = setUp();
+    off.put();
+    await off.settle();
+    assert.equal((await off.stored())?.state, 'live');
+    const on = setUp({ evictImmutableKinds: true });
+    on.put();
+    await on.settle();
+    assert.equal((await on.stored())?.state, 'evicted');
+  });
+
+  it('deletes rather than evicts an object that carries both annotations', async () => {
+    const { put, settle, stored } = setUp();
+    put({ annotations: { ...deleting, ...immutable } });
+    await settle();
+    assert.equal((await stored())?.state, 'deleted');
+  });
+
+  it('treats an object that went away while it worked as done', async () => {
+    const { put, client, freezeCache, reconcile } = setUp();
+    put({ finalizers: [] });
+    client.remove(KEY);
+    put();
+    client.remove(KEY);
+    freezeCache();
+    client.failures.push({ call: 'patch', error: new KubeError('NotFound', 'gone') });
+    assert.deepEqual(await reconcile(), done);
+  });
+
+  it('waits instead of removing the finalizer where the storage knows a newer state', async () => {
+    const { put, client, storage, freezeCache, reconcile } = setUp();
+    put();
+    client.remove(KEY);
+    freezeCache();
+    storage.finish = () => Promise.resolve('stale');
+    await assert.rejects(reconcile(), { code: 'SYNC_STALE' });
+    assert.deepEqual(client.get(KEY)?.metadata.finalizers, [FINALIZER]);
+  });
+
+  it('does nothing more when it is run again', async () => {
+    const { put, client, settle, stored } = setUp();
+    put({ annotations: immutable, finalizers: [FINALIZER, 'other/finalizer'] });
+    await settle();
+    const before = { object: client.get(KEY), row: await stored() };
+    await settle();
+    assert.deepEqual({ object: client.get(KEY), row: await stored() }, before);
+  });
+});
+
+function withCache(storage: MemoryStorage, client: FakeKubeClient, object: KubernetesObject) {
+  const reconciler = new ObjectReconciler({
+    kind: modelKind,
+    resource: { group: 'michelangelo.api', version: 'v2', plural: 'models' },
+    getObject: () => object,
+    client,
+    storage,
+    encode: encodeObject,
+    evictImmutableKinds: false,
+    clock: new FakeClock(),
+    logger: new RecordingLogger(),
+  });
+  return { reconcile: () => reconciler.reconcile(KEY) };
+}

@@ -1,0 +1,118 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { allKinds } from '../../../src/api/kinds.ts';
+import type { JsonObject } from '../../../src/base/json.ts';
+import { fieldAt } from '../../../src/proto/field-at.ts';
+import type { ColumnValue } from '../../../src/storage/row.ts';
+import { columnValues } from '../../../src/sync/columns.ts';
+import { aModel, kindNamed, rowOf } from '../../support/objects.ts';
+
+/** Column name → value for an object of the kind with this spec and status. */
+function columns(kindName: string, body: { spec?: JsonObject; status?: JsonObject; deletionTimestamp?: string }) {
+  const kind = kindNamed(kindName);
+  const { deletionTimestamp, ...content } = body;
+  const object = { ...aModel(deletionTimestamp === undefined ? {} : { deletionTimestamp }), spec: {}, ...content };
+  const values = columnValues(kind, object);
+  return Object.fromEntries(
+    kind.indexes.flat().map((column, index): [string, ColumnValue | undefined] => [column.name, values[index]]),
+  );
+}
+
+describe('indexed columns', () => {
+  it('hold zero values, never NULL, for missing fields of spec and status themselves', () => {
+    const model = columns('Model', {});
+    assert.equal(model['algorithm'], '');
+    assert.equal(model['revision_id'], 0);
+    assert.equal(model['model_kind'], 'MODEL_KIND_INVALID');
+    assert.equal(columns('TriggerRun', {})['auto_flip'], false);
+    assert.equal(columns('PipelineRun', {})['state'], 'PIPELINE_RUN_STATE_INVALID');
+  });
+
+  it('hold NULL where a message on the path is missing', () => {
+    const model = columns('Model', {});
+    assert.equal(model['owner'], null);
+    assert.equal(model['model_family_name'], null);
+    assert.equal(columns('PipelineRun', {})['resume_pipeline_run_name'], null);
+    assert.equal(columns('PipelineRun', {})['end_time'], null);
+  });
+
+  it('hold an empty namespace for a reference within the same namespace', () => {
+    const model = columns('Model', { spec: { modelFamily: { name: 'f' } } });
+    assert.equal(model['model_family_namespace'], '');
+    assert.equal(model['model_family_name'], 'f');
+  });
+
+  it('hold enum names, integers, booleans and nested references', () => {
+    const run = columns('PipelineRun', {
+      spec: { resume: { pipelineRun: { namespace: 'n', name: 'r' } }, actor: { name: 'someone' } },
+      status: { state: 'PIPELINE_RUN_STATE_SUCCEEDED' },
+    });
+    assert.equal(run['state'], 'PIPELINE_RUN_STATE_SUCCEEDED');
+    assert.equal(run['resume_pipeline_run_namespace'], 'n');
+    assert.equal(run['resume_pipeline_run_name'], 'r');
+    assert.equal(run['actor'], 'someone');
+    assert.equal(columns('Project', { spec: { tier: 4 } })['tier'], 4);
+    assert.equal(columns('TriggerRun', { spec: { autoFlip: true } })['auto_flip'], true);
+  });
+
+  it('hold times in UTC with their fraction', () => {
+    const at = (endTime: string) => columns('PipelineRun', { status: { endTime } })['end_time'];
+    assert.equal(at('2026-01-02T03:04:05Z'), '2026-01-02T03:04:05.0Z');
+    assert.equal(at('2026-01-02T03:04:05.123456789Z'), '2026-01-02T03:04:05.123456789Z');
+    assert.equal(at('2026-01-02T03:04:05.5+02:00'), '2026-01-02T01:04:05.5Z');
+    assert.equal(at('not a time'), null);
+    const deleted = columns('Deployment', { deletionTimestamp: '2026-01-02T03:04:05Z' });
+    assert.equal(deleted['deletion_requested_timestamp'], '2026-01-02T03:04:05.0Z');
+  });
+
+  it('are cut to what the column holds, by characters and not by bytes', () => {
+    const long = columns('Model', { spec: { algorithm: '😀'.repeat(300), description: 'd'.repeat(2000) } });
+    assert.equal(long['algorithm'], '😀'.repeat(255));
+    assert.equal(long['description'], 'd'.repeat(768));
+  });
+
+  it('exist in the protobuf definitions, with the type and the zero value the catalogue claims', () => {
+    const protoTypes = { string: ['string'], enum: ['enum'], int: ['int32'], bool: ['bool'], time: ['timestamp'] };
+    for (const kind of allKinds) {
+      for (const column of kind.indexes.flat()) {
+        const field = fieldAt(kind.kind, column.path);
+        const where = `${kind.kind} ${column.path.join('.')}`;
+        assert.ok(field !== undefined, where);
+        assert.ok(protoTypes[column.type].includes(field.type), `${where} is ${field.type}`);
+        if (column.type === 'enum') assert.equal(column.zero, field.zero, where);
+      }
+    }
+  });
+});
+
+describe('a row', () => {
+  it('keeps the object as received, fields this program does not know included', () => {
+    const object = { ...aModel({}, { fromTheFuture: { a: [1, null] } }), extra: true };
+    const stored = JSON.parse(rowOf(object).json) as JsonObject;
+    assert.deepEqual(stored['spec'], { algorithm: 'xgboost', fromTheFuture: { a: [1, null] } });
+    assert.equal(stored['extra'], true);
+  });
+
+  it('leaves out managedFields and the copy kubectl keeps of the manifest', () => {
+    const annotations = { 'kubectl.kubernetes.io/last-applied-configuration': '{"secret":"s3cr3t"}', mine: 'kept' };
+    const row = rowOf(aModel({ annotations, managedFields: [{ manager: 'kubectl' }] }));
+    assert.doesNotMatch(row.json, /s3cr3t|managedFields|last-applied/);
+    assert.deepEqual(row.annotations, [['mine', 'kept']]);
+  });
+
+  it('masks sensitive values in json and proto', () => {
+    const pod = { name: 'driver', hdfsDelegationToken: 's3cr3t' };
+    const row = rowOf({ ...aModel(), kind: 'SparkJob', spec: { driver: { pod }, executor: { instances: 1, pod } } });
+    assert.doesNotMatch(row.json, /s3cr3t/);
+    assert.doesNotMatch(Buffer.from(row.proto).toString('latin1'), /s3cr3t/);
+    assert.match(row.json, /\[redacted\]/);
+    assert.match(row.json, /"name":"driver"/);
+  });
+
+  it('does not change the object it is made from', () => {
+    const object = aModel({ annotations: { a: 'b' } });
+    const before = structuredClone(object);
+    rowOf(object);
+    assert.deepEqual(object, before);
+  });
+});
