@@ -1,0 +1,269 @@
+import { deepStrictEqual, strictEqual, throws } from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { JsonObject, JsonValue } from '../../../src/base/json.ts';
+import { decodeObject } from '../../../src/proto/decode.ts';
+import { encodeObject } from '../../../src/proto/encode.ts';
+import { ProtoEncodingError, ProtoUnknownKindError } from '../../../src/proto/errors.ts';
+
+function bytesOf(kind: string, object: JsonObject): string {
+  return Buffer.from(encodeObject(kind, object)).toString('hex');
+}
+
+function roundTrip(kind: string, object: JsonObject): JsonObject {
+  return decodeObject(kind, encodeObject(kind, object));
+}
+
+/** An object nested `levels` deep inside one Struct. */
+function nestedStruct(levels: number): JsonObject {
+  let value: JsonObject = {};
+  for (let level = 1; level < levels; level += 1) value = { a: value };
+  return value;
+}
+
+describe('encodeObject', () => {
+  it('takes a field by its JSON name and by its proto name', () => {
+    const spec = { trainingFramework: 'sklearn', modelFamily: { name: 'f' } };
+    const snake = { training_framework: 'sklearn', model_family: { name: 'f' } };
+    strictEqual(bytesOf('Model', { spec: snake }), bytesOf('Model', { spec }));
+  });
+
+  it('lets the JSON name win where both names are there', () => {
+    const spec = { training_framework: 'old', trainingFramework: 'new' };
+    strictEqual(bytesOf('Model', { spec }), bytesOf('Model', { spec: { trainingFramework: 'new' } }));
+  });
+
+  it('takes the proto name where the JSON name is null', () => {
+    const spec = { training_framework: 'old', trainingFramework: null };
+    strictEqual(bytesOf('Model', { spec }), bytesOf('Model', { spec: { trainingFramework: 'old' } }));
+  });
+
+  it('ignores members that the definitions do not know', () => {
+    const known = { spec: { algorithm: 'xgboost', owner: { name: 'o' } } };
+    const more = { data: 1, spec: { algorithm: 'xgboost', later: [{}], owner: { name: 'o', later: null } } };
+    strictEqual(bytesOf('Model', more), bytesOf('Model', known));
+  });
+
+  it('takes null for absent', () => {
+    const spec = { algorithm: null, owner: null, qualityScores: null, kind: null, inputSchema: null };
+    strictEqual(bytesOf('Model', { metadata: null, spec }), bytesOf('Model', { spec: {} }));
+  });
+
+  it('writes nothing for a zero value, an empty list and an empty map', () => {
+    const spec = { algorithm: '', revisionId: 0, sealed: false, decisionThreshold: 0, kind: 'MODEL_KIND_INVALID' };
+    strictEqual(bytesOf('Model', { spec: { ...spec, qualityScores: [] } }), bytesOf('Model', { spec: {} }));
+    strictEqual(bytesOf('SparkJob', { spec: { sparkConf: {} } }), bytesOf('SparkJob', { spec: {} }));
+    const schema = (item: JsonObject): JsonObject => ({ spec: { inputSchema: { schemaItems: [item] } } });
+    strictEqual(bytesOf('Model', schema({ shape: [] })), bytesOf('Model', schema({})));
+  });
+
+  it('tells an empty message from an absent one', () => {
+    deepStrictEqual(roundTrip('Model', { spec: { owner: {} } }), { spec: { owner: {} } });
+    deepStrictEqual(roundTrip('Model', {}), {});
+  });
+
+  it('keeps minus zero apart from zero', () => {
+    deepStrictEqual(roundTrip('Model', { spec: { decisionThreshold: -0 } }), { spec: { decisionThreshold: -0 } });
+  });
+
+  it('keeps the zero values of a oneof', () => {
+    for (const baseline of [{ floatValue: 0 }, { stringValue: '' }, { boolValue: false }, { intValue: 0 }]) {
+      const object = { spec: { featureImportanceList: [{ featureImportance: { a: { baseline } } }] } };
+      deepStrictEqual(roundTrip('Model', object), object);
+    }
+    const empty = { spec: { inferenceServer: {} } };
+    deepStrictEqual(roundTrip('Deployment', empty), empty);
+  });
+
+  it('keeps the zero of what Kubernetes holds as a pointer', () => {
+    const metadata = {
+      deletionGracePeriodSeconds: 0,
+      ownerReferences: [{ controller: false, blockOwnerDeletion: false }],
+    };
+    deepStrictEqual(roundTrip('Model', { metadata }), { metadata });
+  });
+
+  it('takes an enum by name and by number', () => {
+    strictEqual(bytesOf('Model', { spec: { kind: 2 } }), bytesOf('Model', { spec: { kind: 'MODEL_KIND_REGRESSION' } }));
+  });
+
+  it('keeps an enum number that this release has no name for', () => {
+    deepStrictEqual(roundTrip('Model', { spec: { kind: 99 } }), { spec: { kind: 99 } });
+  });
+
+  it('takes a 64-bit number as a string and as a number', () => {
+    const status = (observedGeneration: JsonValue): JsonObject => ({ status: { observedGeneration } });
+    strictEqual(bytesOf('InferenceServer', status(12)), bytesOf('InferenceServer', status('12')));
+    const limits = ['9223372036854775807', '-9223372036854775808'];
+    for (const limit of limits) deepStrictEqual(roundTrip('InferenceServer', status(limit)), status(limit));
+  });
+
+  it('writes maps in one order whatever the order of their keys', () => {
+    const one = { spec: { sparkConf: { b: '2', a: '1' }, driver: {} } };
+    const two = { spec: { driver: {}, sparkConf: { a: '1', b: '2' } } };
+    strictEqual(bytesOf('SparkJob', one), bytesOf('SparkJob', two));
+    const structs = [
+      { b: [{ y: 1, x: 2 }], a: 1 },
+      { a: 1, b: [{ x: 2, y: 1 }] },
+    ];
+    const [left, right] = structs.map((input) => bytesOf('PipelineRun', { spec: { input } }));
+    strictEqual(left, right);
+  });
+
+  it('carries an opaque object as canonical text, unknown fields, nulls and order aside', () => {
+    const pods = [
+      { b: { d: null, c: [1] }, a: 'x' },
+      { a: 'x', b: { c: [1], d: null } },
+    ];
+    const [left, right] = pods.map((pod) => bytesOf('RayCluster', { spec: { head: { pod } } }));
+    strictEqual(left, right);
+    deepStrictEqual(roundTrip('RayCluster', { spec: { head: { pod: pods[0]! } } }), {
+      spec: { head: { pod: pods[1] } },
+    });
+  });
+
+  it('never expands an Any', () => {
+    const content = { '@type': 'type.googleapis.com/google.protobuf.Duration', value: 'CAM=' };
+    deepStrictEqual(roundTrip('Revision', { spec: { content } }), { spec: { content } });
+  });
+
+  it('keeps keys that objects of JavaScript have a meaning for', () => {
+    const text =
+      '{"metadata":{"labels":{"__proto__":"a","constructor":"b","toString":"c"}},' +
+      '"spec":{"input":{"__proto__":{"x":1},"hasOwnProperty":null}}}';
+    const object = JSON.parse(text) as JsonObject;
+    const decoded = roundTrip('PipelineRun', object);
+    strictEqual(JSON.stringify(decoded), text);
+  });
+
+  it('does not read fields from a prototype', () => {
+    const spec = JSON.parse('{"__proto__":{"algorithm":"inherited"}}') as JsonObject;
+    strictEqual(bytesOf('Model', { spec }), bytesOf('Model', { spec: {} }));
+    const inherited = Object.create({ algorithm: 'inherited' }) as JsonObject;
+    strictEqual(bytesOf('Model', { spec: inherited }), bytesOf('Model', { spec: {} }));
+  });
+
+  it('accepts 100 nested levels and refuses more', () => {
+    const within = { spec: { input: nestedStruct(99) } };
+    deepStrictEqual(roundTrip('PipelineRun', within), within);
+    throws(() => encodeObject('PipelineRun', { spec: { input: nestedStruct(100) } }), /no more than 100 nested levels/);
+    throws(() => encodeObject('PipelineRun', { spec: { input: nestedStruct(100_000) } }), ProtoEncodingError);
+    const pod = nestedStruct(100_000);
+    throws(() => encodeObject('RayCluster', { spec: { head: { pod } } }), ProtoEncodingError);
+  });
+
+  it('refuses a kind without a definition', () => {
+    throws(() => encodeObject('Pod', {}), ProtoUnknownKindError);
+    throws(() => encodeObject('ModelSpec', {}), ProtoUnknownKindError);
+    throws(() => encodeObject('__proto__', {}), ProtoUnknownKindError);
+  });
+});
+
+const wrongShapes: readonly [kind: string, object: JsonValue, message: RegExp][] = [
+  ['Model', 'text', /^object: expected an object\./],
+  ['Model', [], /^object: expected an object\./],
+  ['Model', { kind: 7 }, /^kind: expected a string/],
+  ['Model', { spec: [] }, /^spec: expected an object\./],
+  ['Model', { spec: { algorithm: 7 } }, /^spec\.algorithm: expected a string/],
+  ['Model', { spec: { algorithm: '\ud800' } }, /^spec\.algorithm: expected a string of valid Unicode\./],
+  ['Model', { spec: { sealed: 'true' } }, /^spec\.sealed: expected true or false\./],
+  ['Model', { spec: { revisionId: 1.5 } }, /^spec\.revisionId: expected a whole number of 32 bits\./],
+  ['Model', { spec: { revisionId: 2 ** 31 } }, /^spec\.revisionId: expected a whole number of 32 bits\./],
+  ['Model', { spec: { revisionId: ['5'] } }, /^spec\.revisionId: expected a whole number of 32 bits\./],
+  ['Model', { spec: { decisionThreshold: '0.5' } }, /^spec\.decisionThreshold: expected a number\./],
+  ['Model', { spec: { kind: 'MODEL_KIND_NOPE' } }, /^spec\.kind: expected a value of ModelKind\./],
+  ['Model', { spec: { kind: 'constructor' } }, /^spec\.kind: expected a value of ModelKind\./],
+  ['Model', { spec: { qualityScores: {} } }, /^spec\.qualityScores: expected an array\./],
+  ['Model', { spec: { qualityScores: [{}, null] } }, /^spec\.qualityScores\[1\]: expected an object\./],
+  [
+    'Model',
+    { spec: { qualityScores: [{ metadata: [] }] } },
+    /^spec\.qualityScores\[0\]\.metadata: expected an object\./,
+  ],
+  [
+    'Model',
+    { spec: { inputSchema: { schemaItems: [{ shape: [1, 'x'] }] } } },
+    /^spec\.inputSchema\.schemaItems\[0\]\.shape\[1\]: expected a whole number/,
+  ],
+  [
+    'Model',
+    { spec: { featureImportanceList: [{ featureImportance: { a: { baseline: { floatValue: 1e39 } } } }] } },
+    /^spec\.featureImportanceList\[0\]\.featureImportance\.a\.baseline\.floatValue: expected a number in the range of a float\./,
+  ],
+  ['SparkJob', { spec: { sparkConf: [] } }, /^spec\.sparkConf: expected an object\./],
+  ['SparkJob', { spec: { sparkConf: { 'spark.x y': 1 } } }, /^spec\.sparkConf\["spark\.x y"\]: expected a string/],
+  ['SparkJob', { spec: { sparkConf: { '\ud800': '' } } }, /expected a key of valid Unicode\./],
+  ['PipelineRun', { spec: { input: { '\ud800': '' } } }, /expected a key of valid Unicode\./],
+  ['PipelineRun', { spec: { input: { a: ['\ud800'] } } }, /^spec\.input\.a\[0\]: expected a string of valid Unicode\./],
+  ['PipelineRun', { status: { endTime: 'yesterday' } }, /^status\.endTime: expected an RFC 3339 time\./],
+  ['PipelineRun', { status: { endTime: { seconds: '1' } } }, /^status\.endTime: expected an RFC 3339 time\./],
+  ['PipelineRun', { metadata: { creationTimestamp: 5 } }, /^metadata\.creationTimestamp: expected an RFC 3339 time\./],
+  [
+    'TriggerRun',
+    { spec: { trigger: { intervalSchedule: { interval: '5m' } } } },
+    /^spec\.trigger\.intervalSchedule\.interval: expected a duration in seconds such as 3\.5s\./,
+  ],
+  [
+    'TriggerRun',
+    { spec: { trigger: { cronSchedule: {}, intervalSchedule: {} } } },
+    /^spec\.trigger: expected only one of cronSchedule, batchRerun, intervalSchedule\./,
+  ],
+  ['Revision', { spec: { content: { value: '*' } } }, /^spec\.content\.value: expected bytes as base64\./],
+  ['Revision', { spec: { content: { '@type': 1 } } }, /^spec\.content\.@type: expected a string/],
+  [
+    'InferenceServer',
+    { status: { observedGeneration: 2 ** 53 } },
+    /^status\.observedGeneration: expected a whole number of 64/,
+  ],
+  [
+    'InferenceServer',
+    { status: { observedGeneration: '9223372036854775808' } },
+    /^status\.observedGeneration: expected a whole/,
+  ],
+  ['InferenceServer', { status: { observedGeneration: '1e3' } }, /^status\.observedGeneration: expected a whole/],
+  ['RayCluster', { spec: { head: { pod: 'x' } } }, /^spec\.head\.pod: expected an object\./],
+];
+
+describe('a value of the wrong shape', () => {
+  for (const [kind, object, message] of wrongShapes) {
+    it(`is refused with its path: ${kind} ${message.source}`, () => {
+      throws(
+        () => encodeObject(kind, object as JsonObject),
+        (error) =>
+          error instanceof ProtoEncodingError && error.code === 'PROTO_UNENCODABLE' && message.test(error.message),
+      );
+    });
+  }
+
+  it('is never quoted in the message', () => {
+    const secret = 'hunter2';
+    const objects: [string, JsonObject][] = [
+      ['Model', { spec: { kind: secret } }],
+      ['Revision', { spec: { content: { value: `*${secret}` } } }],
+      ['PipelineRun', { status: { endTime: secret } }],
+    ];
+    for (const [kind, object] of objects) {
+      throws(
+        () => encodeObject(kind, object),
+        (error) => error instanceof Error && !error.message.includes(secret),
+      );
+    }
+  });
+
+  it('has a path of bounded length', () => {
+    const key = 'k'.repeat(10_000);
+    throws(
+      () => encodeObject('SparkJob', { spec: { sparkConf: { [key]: 1 } } }),
+      (error) => error instanceof ProtoEncodingError && error.path.length < 400,
+    );
+    throws(
+      () => encodeObject('PipelineRun', { spec: { input: { [key]: { wrong: '\ud800' } } } }),
+      (error) => error instanceof ProtoEncodingError && error.path.endsWith('.wrong'),
+    );
+    let input: JsonObject = { wrong: '\ud800' };
+    for (let level = 0; level < 50; level += 1) input = { [key.slice(0, 60)]: input };
+    throws(
+      () => encodeObject('PipelineRun', { spec: { input } }),
+      (error) => error instanceof ProtoEncodingError && error.path.length < 400,
+    );
+  });
+});

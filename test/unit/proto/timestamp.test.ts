@@ -1,0 +1,96 @@
+import { deepStrictEqual, strictEqual } from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { formatProtoDuration, parseProtoDuration } from '../../../src/proto/duration.ts';
+import { formatTimestamp, parseTimestamp } from '../../../src/proto/timestamp.ts';
+
+describe('parseTimestamp', () => {
+  it('counts seconds from 1970 and keeps nanoseconds', () => {
+    deepStrictEqual(parseTimestamp('1970-01-01T00:00:00Z'), { seconds: 0, nanos: 0 });
+    deepStrictEqual(parseTimestamp('2024-02-29T23:59:59.000000001Z'), { seconds: 1_709_251_199, nanos: 1 });
+  });
+
+  it('keeps nanoseconds positive before 1970', () => {
+    deepStrictEqual(parseTimestamp('1969-12-31T23:59:59.25Z'), { seconds: -1, nanos: 250_000_000 });
+  });
+
+  it('subtracts the offset', () => {
+    deepStrictEqual(parseTimestamp('1970-01-01T05:30:00+05:30'), { seconds: 0, nanos: 0 });
+    deepStrictEqual(parseTimestamp('1969-12-31T16:00:00-08:00'), { seconds: 0, nanos: 0 });
+  });
+
+  it('drops digits beyond nanoseconds', () => {
+    deepStrictEqual(parseTimestamp('1970-01-01T00:00:00.1234567899Z'), { seconds: 0, nanos: 123_456_789 });
+  });
+
+  it('takes the first and the last second that RFC 3339 can write', () => {
+    for (const text of ['0001-01-01T00:00:00Z', '9999-12-31T23:59:59.999999999Z']) {
+      const parsed = parseTimestamp(text);
+      strictEqual(parsed && formatTimestamp(parsed), text);
+    }
+  });
+
+  for (const text of [
+    '2023-02-29T00:00:00Z',
+    '2024-04-31T00:00:00Z',
+    '2024-13-01T00:00:00Z',
+    '2024-01-01T24:00:00Z',
+    '2024-01-01T00:60:00Z',
+    '2024-01-01T00:00:60Z',
+    '2024-01-01T00:00:00',
+    '2024-01-01T00:00:00.Z',
+    '2024-01-01 00:00:00Z',
+    '2024-01-01T00:00:00+24:00',
+    '2024-01-01T00:00:00+0100',
+    '0000-12-31T23:59:59Z',
+    '0001-01-01T00:00:00+00:01',
+    '9999-12-31T23:59:59-00:01',
+    '+012024-01-01T00:00:00Z',
+    '1704067200',
+    '',
+  ]) {
+    it(`refuses "${text}"`, () => {
+      strictEqual(parseTimestamp(text), undefined);
+    });
+  }
+});
+
+describe('formatTimestamp', () => {
+  it('writes UTC with the shortest exact fraction', () => {
+    strictEqual(formatTimestamp({ seconds: 0, nanos: 0 }), '1970-01-01T00:00:00Z');
+    strictEqual(formatTimestamp({ seconds: -1, nanos: 500_000_000 }), '1969-12-31T23:59:59.5Z');
+    strictEqual(formatTimestamp({ seconds: 1, nanos: 1000 }), '1970-01-01T00:00:01.000001Z');
+  });
+
+  it('has no text for what RFC 3339 cannot write', () => {
+    strictEqual(formatTimestamp({ seconds: 253_402_300_800, nanos: 0 }), undefined);
+    strictEqual(formatTimestamp({ seconds: 0, nanos: 1_000_000_000 }), undefined);
+    strictEqual(formatTimestamp({ seconds: 0, nanos: -1 }), undefined);
+  });
+});
+
+describe('protobuf durations', () => {
+  const samples: Readonly<Record<string, object>> = {
+    '0s': { seconds: 0, nanos: 0 },
+    '3.5s': { seconds: 3, nanos: 500_000_000 },
+    '-0.001s': { seconds: 0, nanos: -1_000_000 },
+    '-90s': { seconds: -90, nanos: 0 },
+    '315576000000s': { seconds: 315_576_000_000, nanos: 0 },
+    '0.000000001s': { seconds: 0, nanos: 1 },
+  };
+  for (const [text, duration] of Object.entries(samples)) {
+    it(`reads and writes ${text}`, () => {
+      deepStrictEqual(parseProtoDuration(text), duration);
+      strictEqual(formatProtoDuration(parseProtoDuration(text)!), text);
+    });
+  }
+
+  it('reads a negative zero as zero', () => {
+    deepStrictEqual(parseProtoDuration('-0s'), { seconds: 0, nanos: 0 });
+  });
+
+  for (const text of ['5m', '5', 's', '.5s', '1.s', '1.0000000001s', '315576000001s', '+1s', '1e3s', '']) {
+    it(`refuses "${text}"`, () => {
+      strictEqual(parseProtoDuration(text), undefined);
+    });
+  }
+});
