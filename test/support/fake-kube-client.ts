@@ -1,4 +1,4 @@
-import { type KubernetesObject, objectKey, type ObjectMeta } from '../../src/api/object.ts';
+import { type KubernetesObject, type ObjectMeta, objectKey } from '../../src/api/object.ts';
 import type {
   DeleteOptions,
   JsonPatch,

@@ -1,5 +1,5 @@
-import { findKind } from '../../src/api/kinds.ts';
 import type { KindDefinition } from '../../src/api/kind.ts';
+import { findKind } from '../../src/api/kinds.ts';
 import { DELETING_ANNOTATION, FINALIZER, IMMUTABLE_ANNOTATION } from '../../src/api/names.ts';
 import type { KubernetesObject, ObjectMeta } from '../../src/api/object.ts';
 import { CodedError } from '../../src/base/errors.ts';

@@ -35,7 +35,10 @@ describe('configuration', () => {
     assert.equal(ingester.kinds.length, 13);
     assert.equal(ingester.concurrentReconciles, 1);
     assert.equal(ingester.requeuePeriod, 30_000);
-    assert.deepEqual([mysql.port, mysql.maxOpenConns, mysql.maxIdleConns, mysql.connMaxLifetime], [3306, 25, 5, 300_000]);
+    assert.deepEqual(
+      [mysql.port, mysql.maxOpenConns, mysql.maxIdleConns, mysql.connMaxLifetime],
+      [3306, 25, 5, 300_000],
+    );
   });
 
   it('reads a file', () => {

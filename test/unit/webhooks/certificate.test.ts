@@ -38,10 +38,13 @@ describe('loadKeyPair', () => {
   });
 
   it('refuses what is no PEM without repeating it', () => {
-    assert.throws(() => loadKeyPair(write(one.certificatePem, 's3cr3t')), (error: Error) => {
-      assert.match(error.message, /not valid PEM/);
-      assert.doesNotMatch(error.message, /s3cr3t/);
-      return true;
-    });
+    assert.throws(
+      () => loadKeyPair(write(one.certificatePem, 's3cr3t')),
+      (error: Error) => {
+        assert.match(error.message, /not valid PEM/);
+        assert.doesNotMatch(error.message, /s3cr3t/);
+        return true;
+      },
+    );
   });
 });

@@ -1,0 +1,50 @@
+// Everything that must pass: the static checks, then the tests from the fastest to the slowest. With arguments, only the
+// test files whose path contains one of them: npm test -- informer e2e/faults
+import { spawnSync } from 'node:child_process';
+import { globSync } from 'node:fs';
+import { join } from 'node:path';
+import { findBinaries } from '../hack/local/binaries.ts';
+import { findDatabasePrograms } from '../hack/local/database-programs.ts';
+import { progressOnStderr } from '../hack/local/progress.ts';
+
+const root = join(import.meta.dirname, '..');
+const wanted = process.argv.slice(2).filter((argument) => argument !== '--');
+
+/** Folder → whether its tests start servers. Those get what they run ready first, where a wait can be shown. */
+const suites: readonly { readonly folder: string; readonly servers: boolean; readonly concurrency: number }[] = [
+  { folder: 'unit', servers: false, concurrency: 2 },
+  { folder: 'property', servers: false, concurrency: 2 },
+  { folder: 'contract', servers: true, concurrency: 1 },
+  { folder: 'integration', servers: true, concurrency: 1 },
+  { folder: 'e2e', servers: true, concurrency: 2 },
+];
+
+function filesOf(folder: string): readonly string[] {
+  return globSync(`test/${folder}/**/*.test.ts`, { cwd: root })
+    .filter((file) => wanted.length === 0 || wanted.some((part) => file.includes(part)))
+    .sort();
+}
+
+function run(title: string, args: readonly string[]): void {
+  process.stdout.write(`\n== ${title}\n`);
+  const { status } = spawnSync(process.execPath, args, { cwd: root, stdio: ['ignore', 'inherit', 'inherit'] });
+  if (status !== 0) {
+    process.stdout.write(`\n${title} failed.\n`);
+    process.exit(1);
+  }
+}
+
+const started = performance.now();
+if (wanted.length === 0) run('check', ['hack/check.ts']);
+const chosen = suites
+  .map((suite) => ({ ...suite, files: filesOf(suite.folder) }))
+  .filter(({ files }) => files.length > 0);
+if (chosen.some(({ servers }) => servers)) {
+  await findBinaries(process.env, progressOnStderr);
+  await findDatabasePrograms('mysql', progressOnStderr);
+  await findDatabasePrograms('mariadb', progressOnStderr);
+}
+for (const { folder, concurrency, files } of chosen) {
+  run(`${folder} tests`, ['--test', `--test-concurrency=${concurrency}`, '--test-timeout=600000', ...files]);
+}
+process.stdout.write(`\nAll passed in ${Math.round((performance.now() - started) / 1000)} s.\n`);

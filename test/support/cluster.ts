@@ -1,0 +1,82 @@
+import { readFileSync } from 'node:fs';
+import type { Bundle } from '../../hack/local/bundle.ts';
+import type { KindDefinition } from '../../src/api/kind.ts';
+import { crdName, findKind } from '../../src/api/kinds.ts';
+import type { KubernetesObject } from '../../src/api/object.ts';
+import { CodedError } from '../../src/base/errors.ts';
+
+export type Row = Readonly<Record<string, unknown>>;
+
+/** What a test says to the API server and asks the database, in words of the product. */
+export class Cluster {
+  readonly #bundle: Bundle;
+
+  constructor(bundle: Bundle) {
+    this.#bundle = bundle;
+  }
+
+  kubectl(...args: readonly string[]): Promise<string> {
+    return this.#bundle.kubectl(...args);
+  }
+
+  /** Exit code and output instead of an exception. */
+  tryKubectl(...args: readonly string[]): Promise<{ code: number; stdout: string; stderr: string }> {
+    return this.#bundle.controlPlane.kubectlRun(args, { allowFailure: true });
+  }
+
+  apply(manifest: object, ...flags: readonly string[]): Promise<unknown> {
+    return this.#bundle.controlPlane.kubectlRun(['apply', ...flags, '-f', '-'], { input: JSON.stringify(manifest) });
+  }
+
+  create(manifest: object, ...flags: readonly string[]): Promise<{ stdout: string; stderr: string; code: number }> {
+    const input = JSON.stringify(manifest);
+    return this.#bundle.controlPlane.kubectlRun(['create', ...flags, '-f', '-'], { input, allowFailure: true });
+  }
+
+  async namespace(name: string): Promise<void> {
+    await this.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
+  }
+
+  /** Undefined when there is no such object. */
+  async get(kind: KindDefinition, namespace: string, name: string): Promise<KubernetesObject | undefined> {
+    const { code, stdout, stderr } = await this.tryKubectl('get', crdName(kind), '-n', namespace, name, '-o', 'json');
+    if (code === 0) return JSON.parse(stdout) as KubernetesObject;
+    if (stderr.includes('NotFound')) return undefined;
+    throw new CodedError('TEST_KUBECTL', stderr);
+  }
+
+  patch(kind: KindDefinition, namespace: string, name: string, patch: object): Promise<string> {
+    return this.kubectl('patch', crdName(kind), '-n', namespace, name, '--type=merge', '-p', JSON.stringify(patch));
+  }
+
+  /** All incarnations of the name, oldest first. */
+  rows(kind: KindDefinition, namespace: string, name?: string): Promise<readonly Row[]> {
+    const byName = name === undefined ? '' : ' AND name = ?';
+    return this.#bundle.database.query(
+      `SELECT * FROM \`${kind.table}\` WHERE namespace = ?${byName} ORDER BY create_time, res_version`,
+      name === undefined ? [namespace] : [namespace, name],
+    );
+  }
+
+  async row(kind: KindDefinition, namespace: string, name: string): Promise<Row> {
+    const rows = await this.rows(kind, namespace, name);
+    if (rows.length !== 1 || rows[0] === undefined) {
+      throw new CodedError('TEST_ROWS', `${rows.length} rows of ${kind.kind} ${namespace}/${name}`);
+    }
+    return rows[0];
+  }
+
+  reconcilerLog(): string {
+    return readFileSync(this.#bundle.reconciler.logFile, 'utf8');
+  }
+}
+
+export function kind(name: string): KindDefinition {
+  const found = findKind(name);
+  if (found === undefined) throw new CodedError('TEST_SETUP', `no kind ${name}`);
+  return found;
+}
+
+export function aManifest(kindName: string, namespace: string, name: string, more: object = {}): object {
+  return { apiVersion: 'michelangelo.api/v2', kind: kindName, metadata: { namespace, name }, ...more };
+}

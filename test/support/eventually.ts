@@ -1,0 +1,25 @@
+import assert from 'node:assert/strict';
+import { setTimeout as delay } from 'node:timers/promises';
+
+/** Repeats the check until it does not throw; after the limit it throws what the check threw last. */
+export async function eventually<T>(check: () => T | Promise<T>, limitMs = 30_000): Promise<T> {
+  const deadline = Date.now() + limitMs;
+  for (;;) {
+    try {
+      return await check();
+    } catch (error) {
+      if (Date.now() > deadline) throw error;
+      await delay(100);
+    }
+  }
+}
+
+/** Fails when the check throws at any time within the period. */
+export async function throughout(periodMs: number, check: () => void | Promise<void>): Promise<void> {
+  const end = Date.now() + periodMs;
+  while (Date.now() < end) {
+    await check();
+    await delay(200);
+  }
+  assert.ok(true);
+}
