@@ -31,10 +31,7 @@ const folderRules = Object.entries(mayImport).map(([folder, allowed]) => ({
   from: { path: `^src/${folder}/` },
   to: {
     path: '^(src|webhooks|schema|hack|test)/',
-    pathNot: [
-      ...[folder, ...allowed].map((name) => `^src/${name}/`),
-      ...(folder === 'api' ? ['^schema/kinds/'] : []),
-    ],
+    pathNot: [...[folder, ...allowed].map((name) => `^src/${name}/`), ...(folder === 'api' ? ['^schema/kinds/'] : [])],
   },
 }));
 

@@ -26,7 +26,9 @@ function install() {
     stdio: ['ignore', 2, 2],
   });
   if (result.status !== 0) {
-    process.stderr.write('npm ci failed. Check the network and the npm registry setting, then run the command again.\n');
+    process.stderr.write(
+      'npm ci failed. Check the network and the npm registry setting, then run the command again.\n',
+    );
     process.exit(1);
   }
   process.stderr.write(`Installed in ${Math.round((Date.now() - started) / 1000)} s.\n`);

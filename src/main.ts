@@ -35,4 +35,5 @@ async function main(argv: readonly string[]): Promise<number> {
   }
 }
 
-process.exitCode = await main(process.argv);
+// Everything is closed by now; a timer that the driver keeps for a lost connection must not hold the process.
+process.exit(await main(process.argv));

@@ -40,9 +40,10 @@ const chosen = suites
   .map((suite) => ({ ...suite, files: filesOf(suite.folder) }))
   .filter(({ files }) => files.length > 0);
 if (chosen.some(({ servers }) => servers)) {
-  await findBinaries(process.env, progressOnStderr);
-  await findDatabasePrograms('mysql', progressOnStderr);
-  await findDatabasePrograms('mariadb', progressOnStderr);
+  const preparation = { env: process.env, progress: progressOnStderr, signal: undefined };
+  await findBinaries(preparation);
+  await findDatabasePrograms('mysql', preparation);
+  await findDatabasePrograms('mariadb', preparation);
 }
 for (const { folder, concurrency, files } of chosen) {
   run(`${folder} tests`, ['--test', `--test-concurrency=${concurrency}`, '--test-timeout=600000', ...files]);

@@ -6,7 +6,7 @@ import { crdName } from '../../src/api/kinds.ts';
 import { GROUP, VERSION } from '../../src/api/names.ts';
 import { generatedNotice, type Output } from './output.ts';
 
-export const NAMESPACE = 'ingester-system';
+const NAMESPACE = 'ingester-system';
 const labels = { 'app.kubernetes.io/name': 'michelangelo-ingester' };
 
 export function manifestOutputs(kinds: readonly KindDefinition[]): readonly Output[] {

@@ -15,6 +15,7 @@ import { type Reaper, startReaper } from './reaper.ts';
 import { createRole } from './role-process.ts';
 import { runCommand } from './run-command.ts';
 import type { ServerProcess } from './server-process.ts';
+import { startTcpProxy, type TcpProxy } from './tcp-proxy.ts';
 
 const root = join(import.meta.dirname, '../..');
 const NAMESPACE = 'ingester-system';
@@ -26,6 +27,8 @@ export interface Bundle {
   readonly controlPlane: ControlPlane;
   readonly server: DatabaseServer;
   readonly database: BundleDatabase;
+  /** What the reconciler connects to instead of the server itself, so that the way can be cut. */
+  readonly databaseLink: TcpProxy;
   readonly webhook: ServerProcess;
   readonly reconciler: ServerProcess;
   readonly reconcilerHealthPort: number;
@@ -75,25 +78,36 @@ async function start(options: BundleOptions, stack: Stack): Promise<Bundle> {
     rmSync(directory, { recursive: true, force: true, maxRetries: 5 });
     await reaper.dismiss();
   });
+  progress('starting etcd, kube-apiserver, kube-controller-manager and kube-scheduler');
   const controlPlane = await startControlPlane({ progress, ...(signal === undefined ? {} : { signal }) });
   stack.add(() => controlPlane.stop());
+  progress(`starting ${flavour}`);
   const server = await startDatabase({ flavour, progress });
   stack.add(() => server.dispose());
   const database = await createBundleDatabase(server);
   if (server.external) stack.add(() => database.drop());
-  const context: Context = { directory, reaper, controlPlane, server, database, ingester: options.ingester ?? {} };
+  const databaseLink = await startTcpProxy(server);
+  stack.add(() => databaseLink.close());
+  const ingester = options.ingester ?? {};
+  const context: Context = { directory, reaper, controlPlane, server, database, databaseLink, ingester };
+  progress('creating the tables: ingester task migrate');
   await migrate(context);
+  progress('starting the webhook: ingester webhook');
   const webhook = await startWebhook(context);
   stack.add(() => webhook.stop());
+  progress('applying the bundle: kubectl apply -k config/overlays/local');
   await applyManifests(context);
   const { reconciler, healthPort } = await prepareReconciler(context);
   stack.add(() => reconciler.stop());
+  if (options.startReconciler !== false)
+    progress('starting the reconciler under its service account: ingester reconciler');
   if (options.startReconciler !== false) await reconciler.start(signal);
   return {
     directory,
     controlPlane,
     server,
     database,
+    databaseLink,
     webhook,
     reconciler,
     reconcilerHealthPort: healthPort,
@@ -108,6 +122,7 @@ interface Context {
   readonly controlPlane: ControlPlane;
   readonly server: DatabaseServer;
   readonly database: BundleDatabase;
+  readonly databaseLink: TcpProxy;
   readonly ingester: object;
 }
 
@@ -156,7 +171,7 @@ async function applyManifests({ controlPlane, directory }: Context): Promise<voi
 }
 
 async function prepareReconciler(context: Context): Promise<{ reconciler: ServerProcess; healthPort: number }> {
-  const { controlPlane, directory, database, server, reaper } = context;
+  const { controlPlane, directory, database, databaseLink, reaper } = context;
   const account = 'ingester-reconciler';
   const tokenArgs = ['create', 'token', account, '-n', NAMESPACE, `--duration=${TOKEN_DURATION}`];
   const token = (await kubectl(controlPlane, tokenArgs)).trim();
@@ -166,7 +181,7 @@ async function prepareReconciler(context: Context): Promise<{ reconciler: Server
   const healthPort = await freePort();
   const configuration = {
     metadataStorage: { enableMetadataStorage: true },
-    mysql: { host: server.host, port: server.port, database: database.name, ...database.writer },
+    mysql: { host: databaseLink.host, port: databaseLink.port, database: database.name, ...database.writer },
     ingester: { requeuePeriod: '2s', concurrentReconciles: 2, ...context.ingester },
     kubernetes: { kubeconfig },
   };

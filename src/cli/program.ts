@@ -1,6 +1,6 @@
 // The command line. Each role is imported when it is chosen: the webhook must not load the database driver or the
 // Kubernetes client.
-import { Command } from 'commander';
+import { Command, Option } from 'commander';
 import { stopSignal } from '../app/signals.ts';
 import { createLogger, type Logger } from '../base/logger.ts';
 import { loadConfiguration } from '../config/load.ts';
@@ -31,7 +31,7 @@ export function createProgram(): Command {
   task
     .command('migrate')
     .description("bring the database to this version's schema; needs a user that may create tables")
-    .option('-o, --output <format>', 'text or json', 'text')
+    .addOption(new Option('-o, --output <format>', 'how to print the result').choices(['text', 'json']).default('text'))
     .action((options: { readonly output: string }) => runMigrateCommand(program.opts(), options.output));
   return program;
 }

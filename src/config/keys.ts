@@ -26,7 +26,7 @@ function describeKey(path: string, field: unknown): readonly ConfigurationKey[] 
 }
 
 /** `mysql.maxOpenConns` → `INGESTER_MYSQL_MAX_OPEN_CONNS`. */
-export function environmentName(path: string): string {
+function environmentName(path: string): string {
   return `INGESTER_${path
     .replace(/([a-z])([A-Z])/g, '$1_$2')
     .replaceAll('.', '_')

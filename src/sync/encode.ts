@@ -1,8 +1,7 @@
-import { messageOf } from '../base/errors.ts';
+import { CodedError, messageOf } from '../base/errors.ts';
 import type { JsonObject } from '../base/json.ts';
 import type { Logger } from '../base/logger.ts';
 import { encodeObject } from '../proto/encode.ts';
-import { ProtoEncodingError } from '../proto/errors.ts';
 import type { ProtoEncoder } from './row.ts';
 
 /**
@@ -15,7 +14,7 @@ export function lenientEncoder(logger: Logger): ProtoEncoder {
     try {
       return encodeObject(kind, object);
     } catch (error) {
-      if (!(error instanceof ProtoEncodingError)) throw error;
+      if (!(error instanceof CodedError)) throw error;
       logger.warn({ kind, reason: messageOf(error) }, 'Stored without its protobuf form; the json column is complete');
       return new Uint8Array();
     }

@@ -35,8 +35,9 @@ describe('the bundle under faults', () => {
     });
     await throughout(4000, async () => {
       const held = await cluster.get(Model, NS, 'held');
-      assert.deepEqual(held?.metadata.finalizers, ['michelangelo/Ingester']);
-      assert.notEqual(held?.metadata.deletionTimestamp, undefined);
+      assert.ok(held !== undefined);
+      assert.deepEqual(held.metadata.finalizers, ['michelangelo/Ingester']);
+      assert.notEqual(held.metadata.deletionTimestamp, undefined);
       const marked = await cluster.get(Model, NS, 'held-by-annotation');
       assert.equal(marked?.metadata.deletionTimestamp, undefined);
     });

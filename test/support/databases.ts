@@ -15,7 +15,7 @@ export interface TestDatabase {
   readonly options: MysqlOptions;
 }
 
-export function optionsFor(server: DatabaseServer, database: BundleDatabase): MysqlOptions {
+function optionsFor(server: DatabaseServer, database: BundleDatabase): MysqlOptions {
   return {
     host: server.host,
     port: server.port,

@@ -1,9 +1,9 @@
+import { KubeError } from '../errors.ts';
+
 const NEWLINE = 0x0a;
 
 /** A line above this is not an object of any API server; it bounds memory against a broken peer. */
 const MAX_LINE_BYTES = 16 * 1024 * 1024;
-
-export class LineTooLongError extends RangeError {}
 
 /** Splits chunks into the text of complete lines. What follows the last newline stays until the next chunk. */
 export class LineSplitter {
@@ -41,7 +41,7 @@ export class LineSplitter {
     this.#pending.push(rest);
     this.#pendingBytes += rest.length;
     if (this.#pendingBytes > MAX_LINE_BYTES) {
-      throw new LineTooLongError(`a watch event is longer than ${MAX_LINE_BYTES} bytes`);
+      throw new KubeError('Unavailable', `A watch event is longer than ${MAX_LINE_BYTES} bytes`);
     }
   }
 }

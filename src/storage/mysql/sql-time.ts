@@ -5,6 +5,8 @@ export function toSqlTime(rfc3339: string): string {
   return `${date} ${seconds}.${fraction.padEnd(6, '0').slice(0, 6)}`;
 }
 
+/** Always with six digits: the driver leaves out a fraction of zero. */
 export function fromSqlTime(sql: string): string {
-  return `${sql.replace(' ', 'T')}Z`;
+  const [seconds = '', fraction = ''] = sql.replace(' ', 'T').split('.');
+  return `${seconds}.${fraction.padEnd(6, '0')}Z`;
 }

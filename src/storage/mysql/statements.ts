@@ -47,7 +47,7 @@ const fixedColumns = [
 const endColumns = ['evict_time', 'delete_time', 'evict_request_time', 'row_state', 'res_version'] as const;
 
 /** Order of the parameters of `write` and `finish`. */
-export function parameterColumns(kind: KindDefinition): readonly string[] {
+function parameterColumns(kind: KindDefinition): readonly string[] {
   return [...fixedColumns, ...kind.indexes.flat().map((column) => column.name), ...endColumns];
 }
 

@@ -1,0 +1,78 @@
+// npm run demo: starts everything on this machine, tells the story, and stays up until Ctrl-C.
+// npm run demo -- --once: ends after the story, with exit code 0 or 1.
+import { messageOf } from '../../src/base/errors.ts';
+import { type Bundle, startBundle } from '../local/bundle.ts';
+import { logTail } from '../local/log-tail.ts';
+import { Narrator } from './narrator.ts';
+import { Story } from './story.ts';
+
+const HELP = `npm run demo            start a control plane, MySQL, the webhook and the reconciler on loopback, show the
+                        main job of the product, and stay up until Ctrl-C
+npm run demo -- --once  the same, but end after the story (exit code 0 or 1)
+`;
+
+const known = ['--once', '--', '--help', '-h'];
+const flags = process.argv.slice(2);
+const narrator = new Narrator();
+const stop = new AbortController();
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => stop.abort());
+
+function interrupted(): Promise<never> {
+  return new Promise((_resolve, reject) => {
+    stop.signal.addEventListener('abort', () => reject(stop.signal.reason as Error));
+  });
+}
+
+function explainUse(bundle: Bundle): void {
+  const { controlPlane, server, database } = bundle;
+  narrator.chapter('It is yours');
+  narrator.say(`Everything took ${narrator.seconds()} s and stays up until Ctrl-C. In another terminal:`);
+  narrator.command(`export KUBECONFIG=${controlPlane.kubeconfig} PATH=${controlPlane.binDir}:$PATH`);
+  narrator.command('kubectl get models.michelangelo.api -A');
+  narrator.command(server.clientCommand(database.name).join(' '));
+  narrator.say('The logs of the two roles:');
+  narrator.command(`tail -f ${bundle.reconciler.logFile} ${bundle.webhook.logFile}`);
+}
+
+async function play(bundle: Bundle): Promise<void> {
+  narrator.proved(
+    `Control plane, ${bundle.server.flavour} ${bundle.server.version}, webhook and reconciler are running.`,
+  );
+  await Promise.race([new Story(bundle, narrator).tell(), interrupted()]);
+  if (flags.includes('--once')) return;
+  explainUse(bundle);
+  await interrupted();
+}
+
+/** Exit code: 0 when the story was told to its end, 130 when somebody stopped it, 1 otherwise. */
+async function main(): Promise<number> {
+  let bundle: Bundle | undefined;
+  let told = false;
+  try {
+    narrator.chapter('Starting Kubernetes, MySQL and the bundle on loopback');
+    bundle = await startBundle({ progress: (message) => narrator.progress(message), signal: stop.signal });
+    await play(bundle);
+    told = true;
+    return 0;
+  } catch (error) {
+    if (stop.signal.aborted) return 130;
+    process.stderr.write(`\nThe demo failed: ${messageOf(error)}\n`);
+    if (bundle !== undefined)
+      process.stderr.write(`The reconciler's last lines:\n${logTail(bundle.reconciler.logFile)}\n`);
+    return 1;
+  } finally {
+    if (bundle !== undefined) narrator.progress('stopping everything');
+    await bundle?.stop();
+    if (told) process.stdout.write(`\nDemo passed in ${narrator.seconds()} s.\n`);
+  }
+}
+
+const unknown = flags.filter((flag) => !known.includes(flag));
+if (unknown.length > 0) {
+  process.stderr.write(`Unknown option ${unknown.join(' ')}.\n${HELP}`);
+  process.exitCode = 2;
+} else if (flags.includes('--help') || flags.includes('-h')) {
+  process.stdout.write(HELP);
+} else {
+  process.exitCode = await main();
+}

@@ -1,0 +1,97 @@
+import { createHash } from 'node:crypto';
+import { readFileSync, symlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import { CodedError } from '../../src/base/errors.ts';
+import { cacheDirectory } from './cache-directory.ts';
+import { cachedFolder } from './cached-folder.ts';
+import { tailOf } from './log-tail.ts';
+import type { Preparation, ReapedPreparation } from './preparation.ts';
+import { withElapsedTime } from './progress.ts';
+import { runCommand } from './run-command.ts';
+
+export const controlPlanePrograms = [
+  'etcd',
+  'kube-apiserver',
+  'kube-controller-manager',
+  'kube-scheduler',
+  'kubectl',
+] as const;
+
+const sources = join(import.meta.dirname, 'control-plane');
+const sourceFiles = ['go.mod', 'go.sum', 'main.go'];
+const lowestGo = [1, 26] as const;
+
+/** The folder in the cache with the programs of exactly these sources, whether it is there yet or not. */
+export function builtControlPlaneFolder(env: NodeJS.ProcessEnv): string {
+  const hash = createHash('sha256').update(`${process.platform} ${process.arch} ${buildArguments().join(' ')}`);
+  for (const file of sourceFiles) hash.update(readFileSync(join(sources, file)));
+  const name = `${kubernetesVersion()}-${hash.digest('hex').slice(0, 12)}`;
+  return join(cacheDirectory(env), 'control-plane', name);
+}
+
+/** Builds the programs into the cache. */
+export function buildControlPlane(preparation: Preparation): Promise<string> {
+  const path = builtControlPlaneFolder(preparation.env);
+  return cachedFolder({ path, what: 'the Kubernetes control plane', fill: build }, preparation);
+}
+
+/** The version of Go the build would use, or undefined when there is none. */
+export async function findGo(env: NodeJS.ProcessEnv): Promise<string | undefined> {
+  const { code, stdout } = await runCommand('go', ['env', 'GOVERSION'], { cwd: sources, env });
+  return code === 0 ? stdout.trim() : undefined;
+}
+
+export function goIsNewEnough(version: string): boolean {
+  const [, major = '0', minor = '0'] = /^go(\d+)\.(\d+)/.exec(version) ?? [];
+  return Number(major) === lowestGo[0] && Number(minor) >= lowestGo[1];
+}
+
+async function build(folder: string, { env, progress, reaper, signal }: ReapedPreparation): Promise<void> {
+  progress(
+    `Building Kubernetes ${kubernetesVersion()} and etcd from their Go modules. This takes minutes and is needed only once.`,
+  );
+  const seen = { downloaded: 0, compiled: 0 };
+  const describe = (): string =>
+    `Building the control plane, only needed once (${seen.downloaded} modules downloaded, ${seen.compiled} packages compiled)`;
+  const result = await withElapsedTime(progress, describe, () =>
+    runCommand('go', ['build', ...buildArguments(), '-o', join(folder, 'etcd'), '.'], {
+      cwd: sources,
+      env: { ...env, CGO_ENABLED: '0', GOWORK: 'off' },
+      reaper,
+      signal,
+      onStderr: (text) => count(text, seen),
+    }),
+  );
+  signal?.throwIfAborted();
+  if (result.code !== 0) {
+    throw new CodedError(
+      'LOCAL_BUILD_FAILED',
+      'Building the control plane failed. Check that Go can download modules (go env GOPROXY), or set ' +
+        `KUBEBUILDER_ASSETS to a folder with the programs. The last output:\n${tailOf(result.stderr)}`,
+    );
+  }
+  for (const name of controlPlanePrograms.slice(1)) symlinkSync('etcd', join(folder, name));
+}
+
+function count(text: string, seen: { downloaded: number; compiled: number }): void {
+  for (const line of text.split('\n')) {
+    if (line.startsWith('go: downloading ')) seen.downloaded += 1;
+    else if (line !== '') seen.compiled += 1;
+  }
+}
+
+function buildArguments(): string[] {
+  const version = kubernetesVersion();
+  const [, major, minor] = /^v(\d+)\.(\d+)\./.exec(version) ?? [];
+  const values = { gitVersion: version, gitMajor: major, gitMinor: minor, gitTreeState: 'archive', gitCommit: '' };
+  const flags = ['k8s.io/component-base/version', 'k8s.io/client-go/pkg/version'].flatMap((part) =>
+    Object.entries(values).map(([key, value]) => `-X ${part}.${key}=${value ?? ''}`),
+  );
+  return ['-v', '-mod=readonly', '-trimpath', '-buildvcs=false', '-ldflags', ['-s', '-w', ...flags].join(' ')];
+}
+
+function kubernetesVersion(): string {
+  const [, version] = /^\s*k8s\.io\/kubernetes (v\S+)$/m.exec(readFileSync(join(sources, 'go.mod'), 'utf8')) ?? [];
+  if (version !== undefined) return version;
+  throw new CodedError('LOCAL_BUILD_FAILED', 'go.mod names no version of k8s.io/kubernetes.');
+}

@@ -1,0 +1,158 @@
+import { join } from 'node:path';
+import type { Certificate } from './certificates.ts';
+import type { ControlPlaneFiles } from './control-plane-files.ts';
+import { serviceRange, writeSecret } from './control-plane-files.ts';
+import { freePort } from './free-port.ts';
+import { answersOk } from './https-probe.ts';
+import { kubeconfigText } from './kubeconfig.ts';
+import type { Reaper } from './reaper.ts';
+import { ServerProcess, ServerStartError } from './server-process.ts';
+
+const portAttempts = 5;
+
+/** What the servers of one control plane have in common. */
+export interface ServerContext {
+  readonly binDir: string;
+  readonly files: ControlPlaneFiles;
+  readonly reaper: Reaper;
+  readonly signal: AbortSignal | undefined;
+}
+
+export interface Listening {
+  readonly server: ServerProcess;
+  readonly url: string;
+}
+
+export function startEtcd(context: ServerContext): Promise<Listening> {
+  const { path, directory, etcdCaPem, etcdClient } = context.files;
+  return startOnFreePort(context, (url) => ({
+    name: 'etcd',
+    args: [
+      '--name=local',
+      `--data-dir=${join(directory, 'etcd')}`,
+      `--listen-client-urls=${url}`,
+      `--advertise-client-urls=${url}`,
+      // Nobody joins this etcd, so its peer port may be any; it is closed to everybody else all the same.
+      '--listen-peer-urls=https://127.0.0.1:0',
+      '--initial-advertise-peer-urls=https://127.0.0.1:0',
+      '--initial-cluster=local=https://127.0.0.1:0',
+      '--peer-client-cert-auth',
+      `--peer-trusted-ca-file=${path('etcd-ca.crt')}`,
+      `--peer-cert-file=${path('etcd.crt')}`,
+      `--peer-key-file=${path('etcd.key')}`,
+      '--client-cert-auth',
+      `--trusted-ca-file=${path('etcd-ca.crt')}`,
+      `--cert-file=${path('etcd.crt')}`,
+      `--key-file=${path('etcd.key')}`,
+      '--auto-compaction-mode=periodic',
+      '--auto-compaction-retention=10m',
+      `--quota-backend-bytes=${2 * 1024 ** 3}`,
+      '--log-level=warn',
+    ],
+    ready: () => answersOk(`${url}/readyz`, { caPem: etcdCaPem, client: etcdClient }),
+  }));
+}
+
+export function startApiServer(context: ServerContext, etcdUrl: string): Promise<Listening> {
+  const { path, caPem, admin } = context.files;
+  return startOnFreePort(context, (url) => ({
+    name: 'kube-apiserver',
+    args: [
+      '--bind-address=127.0.0.1',
+      `--secure-port=${new URL(url).port}`,
+      '--advertise-address=127.0.0.1',
+      // The endpoint of the service "kubernetes" may not be a loopback address, and nothing here would use it.
+      '--endpoint-reconciler-type=none',
+      `--etcd-servers=${etcdUrl}`,
+      `--etcd-cafile=${path('etcd-ca.crt')}`,
+      `--etcd-certfile=${path('etcd-client.crt')}`,
+      `--etcd-keyfile=${path('etcd-client.key')}`,
+      '--authorization-mode=RBAC',
+      `--client-ca-file=${path('ca.crt')}`,
+      `--tls-cert-file=${path('kube-apiserver.crt')}`,
+      `--tls-private-key-file=${path('kube-apiserver.key')}`,
+      '--service-account-issuer=https://kubernetes.default.svc.cluster.local',
+      `--service-account-key-file=${path('service-accounts.pub')}`,
+      `--service-account-signing-key-file=${path('service-accounts.key')}`,
+      `--service-cluster-ip-range=${serviceRange}`,
+      '--allow-privileged=true',
+      // Otherwise it waits a minute for clients to end their watches before it ends itself.
+      '--shutdown-watch-termination-grace-period=1s',
+    ],
+    ready: () => answersOk(`${url}/readyz`, { caPem, client: admin }),
+  }));
+}
+
+export function startControllerManager(context: ServerContext, url: string): Promise<ServerProcess> {
+  const { path, controllerManager } = context.files;
+  const user = { name: 'system:kube-controller-manager', certificate: controllerManager };
+  return startClient(context, url, user, [
+    '--use-service-account-credentials=true',
+    // The usual limits spread the first seconds of work over many.
+    '--kube-api-qps=500',
+    '--kube-api-burst=1000',
+    `--service-account-private-key-file=${path('service-accounts.key')}`,
+    `--root-ca-file=${path('ca.crt')}`,
+    `--service-cluster-ip-range=${serviceRange}`,
+  ]);
+}
+
+export function startScheduler(context: ServerContext, url: string): Promise<ServerProcess> {
+  return startClient(context, url, { name: 'system:kube-scheduler', certificate: context.files.scheduler }, []);
+}
+
+interface Identity {
+  readonly name: string;
+  readonly certificate: Certificate;
+}
+
+/** A server that only talks to the API server: it serves nothing itself and competes with nobody. */
+async function startClient(
+  context: ServerContext,
+  url: string,
+  user: Identity,
+  args: readonly string[],
+): Promise<ServerProcess> {
+  const name = user.name.replace('system:', '');
+  const kubeconfig = context.files.path(`${name}.kubeconfig`);
+  writeSecret(kubeconfig, kubeconfigText({ url, caPem: context.files.caPem, user }));
+  const common = [`--kubeconfig=${kubeconfig}`, '--leader-elect=false', '--secure-port=0'];
+  const server = serverOf(context, { name, args: [...common, ...args], ready: () => true });
+  await server.start(context.signal);
+  return server;
+}
+
+interface ServerPlan {
+  readonly name: string;
+  readonly args: readonly string[];
+  readonly ready: () => boolean | Promise<boolean>;
+}
+
+async function startOnFreePort(context: ServerContext, plan: (url: string) => ServerPlan): Promise<Listening> {
+  for (let attempt = 1; ; attempt += 1) {
+    const url = `https://127.0.0.1:${await freePort()}`;
+    const server = serverOf(context, plan(url));
+    try {
+      await server.start(context.signal);
+      return { server, url };
+    } catch (error) {
+      const stolen = error instanceof ServerStartError && error.portTaken;
+      if (!stolen || attempt === portAttempts) throw error;
+    }
+  }
+}
+
+function serverOf({ binDir, files, reaper }: ServerContext, { name, args, ready }: ServerPlan): ServerProcess {
+  const { directory } = files;
+  return new ServerProcess({
+    name,
+    command: join(binDir, name),
+    args,
+    ready,
+    directory,
+    // Nothing of the user's: etcd, for one, takes every option from the environment too.
+    env: { PATH: process.env['PATH'], HOME: directory, TMPDIR: directory, TZ: 'UTC' },
+    logFile: join(directory, `${name}.log`),
+    reaper,
+  });
+}

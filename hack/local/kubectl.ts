@@ -1,0 +1,35 @@
+import { join } from 'node:path';
+import { CodedError } from '../../src/base/errors.ts';
+import { type CommandResult, runCommand } from './run-command.ts';
+
+export interface KubectlOptions {
+  readonly input?: string;
+  readonly kubeconfig?: string;
+  /** Gives a failure as a result instead of throwing it. */
+  readonly allowFailure?: boolean;
+}
+
+export type KubectlResult = CommandResult;
+
+interface Kubectl {
+  readonly kubectl: string;
+  readonly kubeconfig: string;
+  readonly directory: string;
+}
+
+export function kubectlRunner(
+  instance: Kubectl,
+): (args: readonly string[], options?: KubectlOptions) => Promise<KubectlResult> {
+  return async (args, { input, kubeconfig = instance.kubeconfig, allowFailure = false } = {}) => {
+    // Neither the user's preferences nor a cache in the home directory.
+    const env = {
+      ...process.env,
+      KUBECONFIG: kubeconfig,
+      KUBECACHEDIR: join(instance.directory, 'kubectl-cache'),
+      KUBERC: 'off',
+    };
+    const result = await runCommand(instance.kubectl, args, { env, ...(input === undefined ? {} : { input }) });
+    if (result.code === 0 || allowFailure) return result;
+    throw new CodedError('LOCAL_KUBECTL', `kubectl ${args.join(' ')} failed: ${result.stderr.trim()}`);
+  };
+}

@@ -1,0 +1,194 @@
+// The fake API server of the unit tests and the real one answer the same, as far as this program asks.
+import assert from 'node:assert/strict';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { after, before, describe, it } from 'node:test';
+import { type ControlPlane, startControlPlane } from '../../hack/local/control-plane.ts';
+import type { KubernetesObject } from '../../src/api/object.ts';
+import { systemClock } from '../../src/base/clock.ts';
+import type { KubeClient, WatchEvent } from '../../src/kube/client.ts';
+import { isKubeError, type KubeReason } from '../../src/kube/errors.ts';
+import { HttpKubeClient } from '../../src/kube/http/http-client.ts';
+import { addFinalizerPatch, removeFinalizerPatch } from '../../src/sync/finalizer.ts';
+import { eventually } from '../support/eventually.ts';
+import { FakeKubeClient } from '../support/fake-kube-client.ts';
+import { aModel } from '../support/objects.ts';
+
+const resource = { group: 'michelangelo.api', version: 'v2', plural: 'models' };
+const NS = 'contract';
+
+interface Subject {
+  readonly client: KubeClient;
+  /** Creates an object as another client would. */
+  create(name: string, finalizers: readonly string[]): Promise<KubernetesObject>;
+}
+
+function contract(title: string, subject: () => Subject): void {
+  describe(title, () => {
+    const ref = (name: string) => ({ resource, namespace: NS, name });
+    const list = async () => (await subject().client.list(resource, { limit: 500 }, signal)).items;
+    const { signal } = new AbortController();
+    const find = async (name: string): Promise<KubernetesObject | undefined> =>
+      (await list()).find((object) => object.metadata.name === name);
+    const failsWith = (reason: KubeReason, call: Promise<unknown>) =>
+      assert.rejects(call, (error) => isKubeError(error, reason));
+
+    it('lists in pages that add up to the whole', async () => {
+      for (const name of ['page-a', 'page-b', 'page-c']) await subject().create(name, []);
+      const names: string[] = [];
+      let continueToken: string | undefined;
+      do {
+        const options = { limit: 2, ...(continueToken === undefined ? {} : { continueToken }) };
+        const page = await subject().client.list(resource, options, signal);
+        assert.ok(page.items.length <= 2);
+        names.push(...page.items.map((object) => object.metadata.name));
+        ({ continueToken } = page);
+      } while (continueToken !== undefined);
+      for (const name of ['page-a', 'page-b', 'page-c']) assert.ok(names.includes(name));
+    });
+
+    it('gives items of a list their kind and apiVersion', async () => {
+      const object = await subject().create('typed', []);
+      const listed = await find('typed');
+      assert.deepEqual([listed?.kind, listed?.apiVersion], [object.kind, object.apiVersion]);
+    });
+
+    it('watches from a version on, in order, with the object of each event', async () => {
+      const { resourceVersion } = await subject().client.list(resource, { limit: 500 }, signal);
+      const stop = new AbortController();
+      const seen: WatchEvent[] = [];
+      const watching = (async () => {
+        const options = { resourceVersion, timeoutSeconds: 60 };
+        for await (const event of subject().client.watch(resource, options, stop.signal)) {
+          if (event.type !== 'BOOKMARK') seen.push(event);
+        }
+      })();
+      const object = await subject().create('watched', ['example.com/a']);
+      const patched = await subject().client.patch(ref('watched'), addFinalizerPatch(object));
+      await subject().client.patch(ref('watched'), [{ op: 'replace', path: '/metadata/finalizers', value: [] }]);
+      const { uid } = patched.metadata;
+      const current = await find('watched');
+      await subject().client.delete(ref('watched'), { uid, resourceVersion: current?.metadata.resourceVersion ?? '' });
+      await eventually(() => assert.equal(seen.length, 4));
+      assert.deepEqual(
+        seen.map(({ type }) => type),
+        ['ADDED', 'MODIFIED', 'MODIFIED', 'DELETED'],
+      );
+      stop.abort();
+      await watching.catch(() => undefined);
+    });
+
+    it('calls a JSON patch whose test fails a conflict, and changes nothing', async () => {
+      const object = await subject().create('patched', ['example.com/a']);
+      const stale = { ...object, metadata: { ...object.metadata, resourceVersion: '1' } };
+      await failsWith('Conflict', subject().client.patch(ref('patched'), addFinalizerPatch(stale)));
+      assert.deepEqual((await find('patched'))?.metadata.finalizers, ['example.com/a']);
+    });
+
+    it('deletes exactly the object named by uid and resourceVersion', async () => {
+      const { metadata } = await subject().create('deleted', []);
+      const { uid, resourceVersion } = metadata;
+      await failsWith('Conflict', subject().client.delete(ref('deleted'), { uid, resourceVersion: '1' }));
+      const other = '00000000-0000-4000-8000-00000000ffff';
+      await failsWith('Conflict', subject().client.delete(ref('deleted'), { uid: other, resourceVersion }));
+      await subject().client.delete(ref('deleted'), { uid, resourceVersion });
+      assert.equal(await find('deleted'), undefined);
+    });
+
+    it('keeps an object with finalizers until the last one is removed', async () => {
+      const created = await subject().create('held', ['michelangelo/Ingester']);
+      const { uid, resourceVersion } = created.metadata;
+      await subject().client.delete(ref('held'), { uid, resourceVersion });
+      const held = await find('held');
+      assert.ok(held?.metadata.deletionTimestamp !== undefined);
+      await subject().client.patch(ref('held'), removeFinalizerPatch(held));
+      assert.equal(await find('held'), undefined);
+    });
+
+    it('says NotFound for an object that is not there', async () => {
+      await failsWith('NotFound', subject().client.patch(ref('absent'), []));
+      const options = { uid: 'x', resourceVersion: '1' };
+      await failsWith('NotFound', subject().client.delete(ref('absent'), options));
+    });
+  });
+}
+
+const fake = new FakeKubeClient();
+let uids = 0;
+contract('the fake API server', () => ({
+  client: fake,
+  create: (name, finalizers) => {
+    uids += 1;
+    return Promise.resolve(fake.put(aModel({ name, namespace: NS, uid: `uid-${uids}`, finalizers })));
+  },
+}));
+
+describe('with a real control plane', () => {
+  let controlPlane: ControlPlane;
+  let client: HttpKubeClient;
+  before(async () => {
+    controlPlane = await startControlPlane();
+    await controlPlane.kubectlRun(['apply', '-k', 'crds']);
+    await controlPlane.kubectlRun(['wait', '--for=condition=Established', 'crd', '--all']);
+    await controlPlane.kubectlRun(['create', 'namespace', NS]);
+    client = new HttpKubeClient({ kubeconfig: controlPlane.kubeconfig, context: '' }, systemClock);
+  });
+  after(async () => {
+    await client.close();
+    await controlPlane.stop();
+  });
+
+  contract('the real API server', () => ({
+    client,
+    create: async (name, finalizers) => {
+      const manifest = {
+        apiVersion: 'michelangelo.api/v2',
+        kind: 'Model',
+        metadata: { name, namespace: NS, finalizers },
+      };
+      const input = JSON.stringify({ ...manifest, spec: { algorithm: 'x' } });
+      const { stdout } = await controlPlane.kubectlRun(['create', '-o', 'json', '-f', '-'], { input });
+      return JSON.parse(stdout) as KubernetesObject;
+    },
+  }));
+
+  it('says NotFound for a resource that is not installed', async () => {
+    const unknown = { ...resource, plural: 'nothings' };
+    const call = client.list(unknown, { limit: 1 }, new AbortController().signal);
+    await assert.rejects(call, (error) => isKubeError(error, 'NotFound'));
+  });
+
+  it('says Expired for a watch from a version the server has forgotten', async () => {
+    const stream = client.watch(resource, { resourceVersion: '1', timeoutSeconds: 5 }, new AbortController().signal);
+    const drain = async () => {
+      for await (const event of stream) assert.fail(`an event: ${event.type}`);
+    };
+    await assert.rejects(drain(), (error) => isKubeError(error, 'Expired'));
+  });
+
+  it('opens few connections for many calls', async () => {
+    const before = connectionsTo(controlPlane);
+    for (let call = 0; call < 200; call += 1) await client.list(resource, { limit: 1 }, new AbortController().signal);
+    assert.ok(connectionsTo(controlPlane) - before <= 2);
+  });
+
+  it('is refused with Unauthorized or Forbidden where it has no rights', async () => {
+    const { stdout } = await controlPlane.kubectlRun(['create', 'token', 'default', '-n', 'default']);
+    const config = JSON.parse((await controlPlane.kubectlRun(['config', 'view', '--raw', '-o', 'json'])).stdout) as {
+      users: { user: object }[];
+    };
+    for (const entry of config.users) entry.user = { token: stdout.trim() };
+    const kubeconfig = `${controlPlane.directory}/default.kubeconfig`;
+    writeFileSync(kubeconfig, JSON.stringify(config));
+    const powerless = new HttpKubeClient({ kubeconfig, context: '' }, systemClock);
+    const call = powerless.list(resource, { limit: 1 }, new AbortController().signal);
+    await assert.rejects(call, (error) => isKubeError(error, 'Forbidden'));
+    await powerless.close();
+  });
+});
+
+/** TCP connections the API server has accepted and that are open. */
+function connectionsTo(controlPlane: ControlPlane): number {
+  const port = Number(new URL(controlPlane.url).port).toString(16).toUpperCase().padStart(4, '0');
+  const tables = readFileSync('/proc/net/tcp', 'utf8');
+  return tables.split('\n').filter((line) => line.includes(`0100007F:${port} 01 `)).length;
+}

@@ -1,0 +1,109 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { type BundleDatabase, createBundleDatabase } from '../../hack/local/bundle-database.ts';
+import { type DatabaseServer, startDatabase } from '../../hack/local/mysql.ts';
+import { allKinds, defaultKinds } from '../../src/api/kinds.ts';
+import { systemClock } from '../../src/base/clock.ts';
+import { migrate } from '../../src/storage/mysql/migrate.ts';
+import { knownMigrationNames, migrationsFor } from '../../src/storage/mysql/migration-files.ts';
+import { MysqlMetadataStorage } from '../../src/storage/mysql/mysql-storage.ts';
+import type { MysqlOptions } from '../../src/storage/mysql/pool.ts';
+import { aModelRow } from '../support/objects.ts';
+
+for (const flavour of ['mysql', 'mariadb'] as const) {
+  describe(`migrations on ${flavour}`, () => {
+    let server: DatabaseServer;
+    before(async () => (server = await startDatabase({ flavour })));
+    after(() => server.dispose());
+
+    const withDatabase = async (test: (database: BundleDatabase, options: MysqlOptions) => Promise<void>) => {
+      const database = await createBundleDatabase(server);
+      const pool = { maxOpenConns: 2, maxIdleConns: 2, connMaxLifetimeMs: 0 };
+      const { host, port } = server;
+      await test(database, { host, port, ...database.migrator, database: database.name, ...pool });
+      await database.drop();
+    };
+    const run = (options: MysqlOptions, kinds = defaultKinds) =>
+      migrate(options, migrationsFor(kinds), knownMigrationNames());
+
+    it('create 39 tables once, and are then up to date', () =>
+      withDatabase(async (database, options) => {
+        assert.deepEqual(await run(options), ['0001-tables']);
+        assert.deepEqual(await run(options), []);
+        const tables = await database.query(
+          'SHOW TABLES WHERE Tables_in_' + database.name + " NOT LIKE 'ingester\\_%'",
+        );
+        assert.equal(tables.length, 39);
+      }));
+
+    it('add the tables of an optional kind when it is switched on, and do not mind when it is off again', () =>
+      withDatabase(async (_database, options) => {
+        await run(options);
+        assert.deepEqual(await run(options, allKinds), ['cachedoutput']);
+        assert.deepEqual(await run(options), []);
+      }));
+
+    it('finish what a killed run began', () =>
+      withDatabase(async (database, options) => {
+        await run(options);
+        await database.query('DROP TABLE model_labels');
+        await database.query('DELETE FROM ingester_migrations');
+        assert.deepEqual(await run(options), ['0001-tables']);
+        await database.query('SELECT * FROM model_labels');
+      }));
+
+    it('refuse a database of a newer version, and one whose history was changed', () =>
+      withDatabase(async (database, options) => {
+        await run(options);
+        await database.query("UPDATE ingester_migrations SET checksum = REPEAT('0', 64)");
+        await assert.rejects(run(options), { code: 'MIGRATION_CHANGED' });
+        await database.query("INSERT INTO ingester_migrations VALUES ('9999-future', '', NOW(6))");
+        await assert.rejects(run(options), { code: 'SCHEMA_NEWER' });
+      }));
+
+    it('run once when two start at the same time', () =>
+      withDatabase(async (_database, options) => {
+        const applied = await Promise.all([run(options), run(options)]);
+        assert.deepEqual(applied.flat(), ['0001-tables']);
+      }));
+
+    it('need rights that the reconciler does not have', () =>
+      withDatabase(async (database, options) => {
+        await assert.rejects(run({ ...options, ...database.writer }), { code: 'STORAGE_PERMISSION' });
+      }));
+
+    const checked = async (options: MysqlOptions, check: (storage: MysqlMetadataStorage) => Promise<void>) => {
+      const storage = new MysqlMetadataStorage(options, systemClock);
+      await check(storage);
+      await storage.close();
+    };
+
+    it('are missed by the storage check with a message of its own', () =>
+      withDatabase(async (_database, options) => {
+        await checked(options, async (storage) => {
+          await assert.rejects(storage.check(defaultKinds), { code: 'STORAGE_SCHEMA_MISSING' });
+          await assert.rejects(storage.upsert(aModelRow()), { code: 'STORAGE_SCHEMA_MISSING' });
+          await run(options);
+          await storage.check(defaultKinds);
+          await assert.rejects(storage.check(allKinds), /3 tables are missing \(cachedoutput/);
+        });
+      }));
+
+    it('leave a wrong password, a wrong database and a wrong port distinct from each other', () =>
+      withDatabase(async (_database, options) => {
+        const codeOf = async (changes: Partial<MysqlOptions>): Promise<unknown> => {
+          let code: unknown;
+          await checked({ ...options, ...changes }, async (storage) => {
+            code = await storage.check(defaultKinds).catch((error: unknown) => (error as { code: string }).code);
+          });
+          return code;
+        };
+        assert.equal(await codeOf({ password: 'wrong' }), 'STORAGE_ACCESS_DENIED');
+        assert.equal(
+          await codeOf({ user: server.rootUser, password: server.rootPassword, database: 'nowhere' }),
+          'STORAGE_DATABASE_MISSING',
+        );
+        assert.equal(await codeOf({ port: 1 }), 'STORAGE_UNAVAILABLE');
+      }));
+  });
+}
