@@ -18,8 +18,8 @@ export async function cachedFolder(folder: CachedFolder, preparation: Preparatio
   if (existsSync(path)) return path;
   mkdirSync(dirname(path), { recursive: true });
   const { progress, signal } = preparation;
-  const onWait = (): void => progress(`Another process is preparing ${what}; waiting for it.`);
-  await withFileLock(`${path}.lock`, { onWait, signal }, async () => {
+  const waiting = `Waiting for another process that is preparing ${what}`;
+  await withFileLock(`${path}.lock`, { waiting, progress, signal }, async () => {
     if (!existsSync(path)) await make(folder, preparation);
   });
   return path;

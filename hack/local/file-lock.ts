@@ -1,7 +1,13 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { type Progress, withElapsedTime } from './progress.ts';
 
-const silentMs = 1000;
+export interface FileLockOptions {
+  /** Tells that the lock is taken, and what for. */
+  readonly waiting: string;
+  readonly progress: Progress;
+  readonly signal: AbortSignal | undefined;
+}
 
 /**
  * Runs `work` while no other process holds the lock on `path`. The kernel keeps the lock for a small helper that ends
@@ -9,7 +15,7 @@ const silentMs = 1000;
  */
 export async function withFileLock<Result>(
   path: string,
-  { onWait, signal }: { readonly onWait: () => void; readonly signal: AbortSignal | undefined },
+  { waiting, progress, signal }: FileLockOptions,
   work: () => Promise<Result>,
 ): Promise<Result> {
   const holder = spawn('flock', ['-x', path, 'sh', '-c', 'echo locked; exec cat >/dev/null'], {
@@ -21,14 +27,15 @@ export async function withFileLock<Result>(
   const release = (): unknown => holder.kill('SIGKILL');
   signal?.addEventListener('abort', release);
   const ended = once(holder, 'exit').catch(() => undefined);
-  const waiting = setTimeout(onWait, silentMs);
   try {
-    await Promise.race([once(holder.stdout, 'data'), ended]);
-    clearTimeout(waiting);
+    await withElapsedTime(
+      progress,
+      () => waiting,
+      () => Promise.race([once(holder.stdout, 'data'), ended]),
+    );
     signal?.throwIfAborted();
     return await work();
   } finally {
-    clearTimeout(waiting);
     signal?.removeEventListener('abort', release);
     holder.stdin.end();
     await ended;
