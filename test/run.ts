@@ -10,7 +10,7 @@ import { progressOnStderr } from '../hack/local/progress.ts';
 const root = join(import.meta.dirname, '..');
 const wanted = process.argv.slice(2).filter((argument) => argument !== '--');
 
-/** Folder → whether its tests start servers. Those get what they run ready first, where a wait can be shown. */
+/** From the fastest to the slowest. */
 const suites: readonly { readonly folder: string; readonly servers: boolean; readonly concurrency: number }[] = [
   { folder: 'unit', servers: false, concurrency: 2 },
   { folder: 'property', servers: false, concurrency: 2 },
@@ -34,18 +34,22 @@ function run(title: string, args: readonly string[]): void {
   }
 }
 
-const started = performance.now();
-if (wanted.length === 0) run('check', ['hack/check.ts']);
-const chosen = suites
-  .map((suite) => ({ ...suite, files: filesOf(suite.folder) }))
-  .filter(({ files }) => files.length > 0);
-if (chosen.some(({ servers }) => servers)) {
+/** Builds or unpacks what the servers need, where the wait can be shown; tests have deadlines. */
+async function prepareServers(): Promise<void> {
   const preparation = { env: process.env, progress: progressOnStderr, signal: undefined };
   await findBinaries(preparation);
-  await findDatabasePrograms('mysql', preparation);
-  await findDatabasePrograms('mariadb', preparation);
+  if (process.env['INGESTER_MYSQL_URL'] === undefined) await findDatabasePrograms('mysql', preparation);
+  if (process.env['INGESTER_MARIADB_URL'] === undefined) await findDatabasePrograms('mariadb', preparation);
 }
-for (const { folder, concurrency, files } of chosen) {
+
+const started = performance.now();
+if (wanted.length === 0) run('check', ['hack/check.ts']);
+let prepared = false;
+for (const { folder, servers, concurrency } of suites) {
+  const files = filesOf(folder);
+  if (files.length === 0) continue;
+  if (servers && !prepared) await prepareServers();
+  prepared ||= servers;
   run(`${folder} tests`, ['--test', `--test-concurrency=${concurrency}`, '--test-timeout=600000', ...files]);
 }
 process.stdout.write(`\nAll passed in ${Math.round((performance.now() - started) / 1000)} s.\n`);

@@ -48,7 +48,7 @@ export function goIsNewEnough(version: string): boolean {
 
 async function build(folder: string, { env, progress, reaper, signal }: ReapedPreparation): Promise<void> {
   progress(
-    `Building Kubernetes ${kubernetesVersion()} and etcd from their Go modules. This takes minutes and is needed only once.`,
+    `Building Kubernetes ${kubernetesVersion()} and etcd from their Go modules. This takes about five minutes and is needed only once.`,
   );
   const seen = { downloaded: 0, compiled: 0 };
   const describe = (): string =>

@@ -26,6 +26,9 @@ describe('indexed columns', () => {
     assert.equal(model['model_kind'], 'MODEL_KIND_INVALID');
     assert.equal(columns('TriggerRun', {})['auto_flip'], false);
     assert.equal(columns('PipelineRun', {})['state'], 'PIPELINE_RUN_STATE_INVALID');
+    const { spec: _, status: __, ...bare } = aModel();
+    const values = columnValues(kindNamed('PipelineRun'), bare);
+    assert.deepEqual(values.slice(4, 6), ['PIPELINE_RUN_STATE_INVALID', null]);
   });
 
   it('hold NULL where a message on the path is missing', () => {
