@@ -88,6 +88,8 @@ for (const flavour of ['mysql', 'mariadb'] as const) {
     it('answers nothing while it is paused, and continues', async () => {
       await withConnection(server, async (connection) => {
         server.pause();
+        // The kernel stops the server's threads one after the other.
+        await new Promise((resolve) => setTimeout(resolve, 200));
         const answer = connection.query('SELECT 1').then(() => 'answered');
         const silence = new Promise((resolve) => setTimeout(resolve, 300, 'silent'));
         assert.equal(await Promise.race([answer, silence]), 'silent');
