@@ -15,7 +15,14 @@ const known = ['--once', '--', '--help', '-h'];
 const flags = process.argv.slice(2);
 const narrator = new Narrator();
 const stop = new AbortController();
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => stop.abort());
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.on(signal, () => {
+    // What runs is watched from outside this process, so even leaving at once leaves nothing behind.
+    if (stop.signal.aborted) process.exit(130);
+    narrator.progress('stopping everything; once more to leave at once');
+    stop.abort();
+  });
+}
 
 function interrupted(): Promise<never> {
   return new Promise((_resolve, reject) => {
@@ -34,6 +41,7 @@ function explainUse(bundle: Bundle): void {
   narrator.command(`tail -f ${bundle.reconciler.logFile} ${bundle.webhook.logFile}`);
 }
 
+/** Tells the story, then waits for Ctrl-C unless told to end. */
 async function play(bundle: Bundle): Promise<void> {
   narrator.proved(
     `Control plane, ${bundle.server.flavour} ${bundle.server.version}, webhook and reconciler are running.`,
@@ -41,30 +49,30 @@ async function play(bundle: Bundle): Promise<void> {
   await Promise.race([new Story(bundle, narrator).tell(), interrupted()]);
   if (flags.includes('--once')) return;
   explainUse(bundle);
-  await interrupted();
+  await interrupted().catch(() => undefined);
 }
 
-/** Exit code: 0 when the story was told to its end, 130 when somebody stopped it, 1 otherwise. */
+/** Exit code: 0 when the story was told to its end, 130 when somebody stopped it before, 1 when it failed. */
 async function main(): Promise<number> {
   let bundle: Bundle | undefined;
-  let told = false;
   try {
     narrator.chapter('Starting Kubernetes, MySQL and the bundle on loopback');
     bundle = await startBundle({ progress: (message) => narrator.progress(message), signal: stop.signal });
     await play(bundle);
-    told = true;
+    await bundle.stop();
+    process.stdout.write(`\nDemo passed in ${narrator.seconds()} s.\n`);
     return 0;
   } catch (error) {
-    if (stop.signal.aborted) return 130;
-    process.stderr.write(`\nThe demo failed: ${messageOf(error)}\n`);
-    if (bundle !== undefined)
-      process.stderr.write(`The reconciler's last lines:\n${logTail(bundle.reconciler.logFile)}\n`);
-    return 1;
-  } finally {
-    if (bundle !== undefined) narrator.progress('stopping everything');
+    if (!stop.signal.aborted) reportFailure(error, bundle);
     await bundle?.stop();
-    if (told) process.stdout.write(`\nDemo passed in ${narrator.seconds()} s.\n`);
+    return stop.signal.aborted ? 130 : 1;
   }
+}
+
+function reportFailure(error: unknown, bundle: Bundle | undefined): void {
+  process.stderr.write(`\nThe demo failed: ${messageOf(error)}\n`);
+  if (bundle !== undefined)
+    process.stderr.write(`The reconciler's last lines:\n${logTail(bundle.reconciler.logFile)}\n`);
 }
 
 const unknown = flags.filter((flag) => !known.includes(flag));

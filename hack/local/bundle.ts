@@ -72,17 +72,23 @@ export async function startBundle(options: BundleOptions = {}): Promise<Bundle> 
 
 async function start(options: BundleOptions, stack: Stack): Promise<Bundle> {
   const { progress = progressOnStderr, flavour = 'mysql', signal } = options;
+  const interruptible = signal === undefined ? {} : { signal };
+  /** Says what comes next, unless somebody has asked to stop. */
+  const step = (what: string): void => {
+    signal?.throwIfAborted();
+    progress(what);
+  };
   const directory = mkdtempSync(join(tmpdir(), 'ingester-bundle-'));
   const reaper = startReaper(directory);
   stack.add(async () => {
     rmSync(directory, { recursive: true, force: true, maxRetries: 5 });
     await reaper.dismiss();
   });
-  progress('starting etcd, kube-apiserver, kube-controller-manager and kube-scheduler');
-  const controlPlane = await startControlPlane({ progress, ...(signal === undefined ? {} : { signal }) });
+  step('starting etcd, kube-apiserver, kube-controller-manager and kube-scheduler');
+  const controlPlane = await startControlPlane({ progress, ...interruptible });
   stack.add(() => controlPlane.stop());
-  progress(`starting ${flavour}`);
-  const server = await startDatabase({ flavour, progress });
+  step(`starting ${flavour}`);
+  const server = await startDatabase({ flavour, progress, ...interruptible });
   stack.add(() => server.dispose());
   const database = await createBundleDatabase(server);
   if (server.external) stack.add(() => database.drop());
@@ -90,18 +96,19 @@ async function start(options: BundleOptions, stack: Stack): Promise<Bundle> {
   stack.add(() => databaseLink.close());
   const ingester = options.ingester ?? {};
   const context: Context = { directory, reaper, controlPlane, server, database, databaseLink, ingester };
-  progress('creating the tables: ingester task migrate');
+  step('creating the tables: ingester task migrate');
   await migrate(context);
-  progress('starting the webhook: ingester webhook');
+  step('starting the webhook: ingester webhook');
   const webhook = await startWebhook(context);
   stack.add(() => webhook.stop());
-  progress('applying the bundle: kubectl apply -k config/overlays/local');
+  step('applying the bundle: kubectl apply -k config/overlays/local');
   await applyManifests(context);
   const { reconciler, healthPort } = await prepareReconciler(context);
   stack.add(() => reconciler.stop());
-  if (options.startReconciler !== false)
-    progress('starting the reconciler under its service account: ingester reconciler');
-  if (options.startReconciler !== false) await reconciler.start(signal);
+  if (options.startReconciler !== false) {
+    step('starting the reconciler under its service account: ingester reconciler');
+    await reconciler.start(signal);
+  }
   return {
     directory,
     controlPlane,
