@@ -9,6 +9,8 @@ CREATE TABLE IF NOT EXISTS `cachedoutput` (
   `res_version` BIGINT UNSIGNED NOT NULL,
   `generation` BIGINT NOT NULL,
   `content_hash` CHAR(64) NOT NULL,
+  `labels_hash` BINARY(16),
+  `annotations_hash` BINARY(16),
   `create_time` DATETIME(6) NOT NULL,
   `update_time` DATETIME(6) NOT NULL,
   `delete_time` DATETIME(6),

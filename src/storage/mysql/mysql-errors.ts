@@ -36,6 +36,7 @@ export const translationByNumber: ReadonlyMap<number, Translation> = new Map<num
   [1227, permission], // ER_SPECIFIC_ACCESS_DENIED_ERROR
   [1205, contention], // ER_LOCK_WAIT_TIMEOUT
   [1213, contention], // ER_LOCK_DEADLOCK
+  [1062, contention], // ER_DUP_ENTRY: another writer inserted the row first
   [1020, contention], // ER_CHECKREAD, MariaDB with snapshot isolation
   [1290, unavailable], // ER_OPTION_PREVENTS_STATEMENT: --read-only
   [1792, unavailable], // ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION

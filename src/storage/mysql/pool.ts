@@ -21,6 +21,8 @@ export type SqlRow = readonly unknown[];
 
 /** One connection inside a transaction or a read. */
 export interface SqlSession {
+  /** `max_allowed_packet` of the server: a larger statement would cost the connection. */
+  readonly maxPacketBytes: number;
   query(sql: string, parameters?: readonly SqlParameter[]): Promise<readonly SqlRow[]>;
   /** Number of affected rows, where an upsert gives 1 inserted, 2 updated, 0 nothing changed. */
   execute(sql: string, parameters?: readonly SqlParameter[]): Promise<number>;
@@ -41,11 +43,16 @@ const SESSION_SETUP = [
     "sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION,ERROR_FOR_DIVISION_BY_ZERO,NO_ZERO_DATE,NO_ZERO_IN_DATE'",
 ];
 
+interface ConnectionFacts {
+  readonly openedAt: number;
+  readonly maxPacketBytes: number;
+}
+
 export class MysqlPool {
   readonly #pool: Pool;
   readonly #options: MysqlOptions;
   readonly #clock: Clock;
-  readonly #openedAt = new WeakMap<object, number>();
+  readonly #known = new WeakMap<object, ConnectionFacts>();
 
   constructor(options: MysqlOptions, clock: Clock) {
     this.#options = options;
@@ -69,20 +76,20 @@ export class MysqlPool {
       rowsAsArray: true,
       // The driver's default counts matched rows; then an upsert that changed nothing looks like an insert.
       flags: ['-FOUND_ROWS'],
-      maxPreparedStatements: 200,
+      maxPreparedStatements: 400,
     });
   }
 
   /** Runs the work on one connection, without a transaction. Driver errors come out translated. */
   read<T>(work: (session: SqlSession) => Promise<T>): Promise<T> {
-    return this.#withConnection((connection) => work(sessionOf(connection)));
+    return this.#withConnection((connection, facts) => work(sessionOf(connection, facts)));
   }
 
   /** Runs the work in one transaction: committed when it resolves, rolled back when it throws. */
   transaction<T>(work: (session: SqlSession) => Promise<T>): Promise<T> {
-    return this.#withConnection(async (connection) => {
+    return this.#withConnection(async (connection, facts) => {
       await connection.beginTransaction();
-      const result = await work(sessionOf(connection));
+      const result = await work(sessionOf(connection, facts));
       await connection.commit();
       return result;
     });
@@ -92,13 +99,13 @@ export class MysqlPool {
     await this.#pool.end();
   }
 
-  async #withConnection<T>(work: (connection: PoolConnection) => Promise<T>): Promise<T> {
+  async #withConnection<T>(work: (connection: PoolConnection, facts: ConnectionFacts) => Promise<T>): Promise<T> {
     let connection: PoolConnection | undefined;
     try {
       connection = await this.#pool.getConnection();
-      await this.#setUp(connection);
-      const result = await work(connection);
-      this.#release(connection);
+      const facts = await this.#setUp(connection);
+      const result = await work(connection, facts);
+      this.#release(connection, facts);
       return result;
     } catch (error) {
       await this.#recover(connection, error);
@@ -106,14 +113,21 @@ export class MysqlPool {
     }
   }
 
-  async #setUp(connection: PoolConnection): Promise<void> {
-    if (this.#openedAt.has(connection.connection)) return;
+  async #setUp(connection: PoolConnection): Promise<ConnectionFacts> {
+    const known = this.#known.get(connection.connection);
+    if (known !== undefined) return known;
     for (const statement of SESSION_SETUP) await connection.query({ sql: statement, timeout: STATEMENT_TIMEOUT_MS });
-    this.#openedAt.set(connection.connection, this.#clock.monotonicMs());
+    const [rows] = await connection.query<RowDataPacket[][]>({
+      sql: 'SELECT @@max_allowed_packet',
+      timeout: STATEMENT_TIMEOUT_MS,
+    });
+    const facts = { openedAt: this.#clock.monotonicMs(), maxPacketBytes: Number(rows[0]?.[0]) };
+    this.#known.set(connection.connection, facts);
+    return facts;
   }
 
-  #release(connection: PoolConnection): void {
-    const age = this.#clock.monotonicMs() - (this.#openedAt.get(connection.connection) ?? 0);
+  #release(connection: PoolConnection, { openedAt }: ConnectionFacts): void {
+    const age = this.#clock.monotonicMs() - openedAt;
     const lifetime = this.#options.connMaxLifetimeMs;
     if (lifetime > 0 && age > lifetime) connection.destroy();
     else connection.release();
@@ -137,8 +151,9 @@ export class MysqlPool {
   }
 }
 
-function sessionOf(connection: PoolConnection): SqlSession {
+function sessionOf(connection: PoolConnection, { maxPacketBytes }: ConnectionFacts): SqlSession {
   return {
+    maxPacketBytes,
     query: async (sql, parameters = []) => {
       const [rows] = await connection.execute<RowDataPacket[]>(
         { sql, timeout: STATEMENT_TIMEOUT_MS, rowsAsArray: true },

@@ -1,27 +1,36 @@
-// The SQL of one kind. Table and column names come from the catalogue only; every value is a parameter.
+// The SQL that writes one kind. Table and column names come from the catalogue only; every value is a parameter.
 //
 // The guard. A write applies if its resourceVersion is higher than the stored one, or equal while the row moves on
 // (live 0, evicting 1, ended 2). MySQL assigns from left to right and later expressions see earlier assignments, so
 // the two columns the guard reads come last, row_state before res_version: with an equal resourceVersion the last
 // expression sees row_state already moved and keeps the (equal) version; with a higher one the first half decides.
 // VALUES(column) is the one form that MySQL and MariaDB both accept.
+//
+// Every statement exists in a few sizes only, so that each is prepared once per connection.
 import type { KindDefinition } from '../../api/kind.ts';
 import { type RowState, rowStates } from '../row.ts';
 
+/** SQL text for a number of rows. */
+export type SizedStatement = (rows: number) => string;
+
+export interface PairStatements {
+  /** obj_uid, key, value of the given objects. */
+  readonly select: SizedStatement;
+  readonly remove: SizedStatement;
+  readonly put: SizedStatement;
+}
+
 export interface KindStatements {
+  /** For rows that are not there; a duplicate key is an error. */
+  readonly insert: SizedStatement;
   /** Upsert that takes the three times from the row. */
-  readonly write: string;
+  readonly write: SizedStatement;
   /** Upsert that ends the row: evicted where the stored row intends eviction, else deleted. */
-  readonly finish: string;
-  readonly selectVersion: string;
-  readonly selectById: string;
-  readonly selectByName: string;
-  readonly selectLabels: string;
-  readonly selectAnnotations: string;
-  readonly deleteLabels: string;
-  readonly deleteAnnotations: string;
-  readonly insertLabels: (rows: number) => string;
-  readonly insertAnnotations: (rows: number) => string;
+  readonly finish: SizedStatement;
+  /** Locks the rows that are there and reads what the outcome of a write depends on. */
+  readonly lock: SizedStatement;
+  readonly labels: PairStatements;
+  readonly annotations: PairStatements;
 }
 
 const GUARD =
@@ -39,6 +48,8 @@ const fixedColumns = [
   'name',
   'generation',
   'content_hash',
+  'labels_hash',
+  'annotations_hash',
   'create_time',
   'update_time',
   'proto',
@@ -46,7 +57,7 @@ const fixedColumns = [
 ] as const;
 const endColumns = ['evict_time', 'delete_time', 'evict_request_time', 'row_state', 'res_version'] as const;
 
-/** Order of the parameters of `write` and `finish`. */
+/** Order of the parameters of one row of `insert`, `write` and `finish`. */
 function parameterColumns(kind: KindDefinition): readonly string[] {
   return [...fixedColumns, ...kind.indexes.flat().map((column) => column.name), ...endColumns];
 }
@@ -58,56 +69,76 @@ const finishExpressions: Readonly<Record<string, string>> = {
   evict_request_time: '`evict_request_time`',
 };
 
-function upsert(kind: KindDefinition, expressions: Readonly<Record<string, string>>): string {
-  const columns = parameterColumns(kind);
-  const assignments = columns
+function guardedAssignments(kind: KindDefinition, expressions: Readonly<Record<string, string>>): string {
+  const assignments = parameterColumns(kind)
     .filter((column) => column !== 'uid')
     .map((column) => {
       const applied = expressions[column] ?? `VALUES(\`${column}\`)`;
       return `\`${column}\` = IF(${GUARD}, ${applied}, \`${column}\`)`;
     });
-  return (
-    `INSERT INTO \`${kind.table}\` (${columns.map((column) => `\`${column}\``).join(', ')}) ` +
-    `VALUES (${columns.map(() => '?').join(', ')}) ON DUPLICATE KEY UPDATE ${assignments.join(', ')}`
-  );
+  return ` ON DUPLICATE KEY UPDATE ${assignments.join(', ')}`;
 }
 
-const SELECT_COLUMNS =
-  'CAST(`uid` AS CHAR), `namespace`, `name`, CAST(`res_version` AS CHAR), `row_state`, `update_time`, `delete_time`, ' +
-  '`evict_time`, `json`, `proto`';
+const repeated = (part: string, times: number, separator = ', '): string => Array(times).fill(part).join(separator);
 
-/** Alive first, then evicted, then the incarnation deleted last. */
-const NEWEST_FIRST = 'ORDER BY `delete_time` IS NULL DESC, `evict_time` IS NULL DESC, `create_time` DESC LIMIT 1';
-
-function insertPairs(table: string, rows: number): string {
-  return `INSERT INTO \`${table}\` (\`obj_uid\`, \`key\`, \`value\`) VALUES ${Array(rows).fill('(?, ?, ?)').join(', ')}`;
-}
-
-function build(kind: KindDefinition): KindStatements {
-  const main = `\`${kind.table}\``;
-  const labels = `${kind.table}_labels`;
-  const annotations = `${kind.table}_annotations`;
-  return {
-    write: upsert(kind, {}),
-    finish: upsert(kind, finishExpressions),
-    selectVersion: `SELECT CAST(\`res_version\` AS CHAR) FROM ${main} WHERE \`uid\` = ?`,
-    selectById: `SELECT ${SELECT_COLUMNS} FROM ${main} WHERE \`uid\` = ?`,
-    selectByName: `SELECT ${SELECT_COLUMNS} FROM ${main} WHERE \`namespace\` = ? AND \`name\` = ? ${NEWEST_FIRST}`,
-    selectLabels: `SELECT \`key\`, \`value\` FROM \`${labels}\` WHERE \`obj_uid\` = ? ORDER BY \`key\``,
-    selectAnnotations: `SELECT \`key\`, \`value\` FROM \`${annotations}\` WHERE \`obj_uid\` = ? ORDER BY \`key\``,
-    deleteLabels: `DELETE FROM \`${labels}\` WHERE \`obj_uid\` = ?`,
-    deleteAnnotations: `DELETE FROM \`${annotations}\` WHERE \`obj_uid\` = ?`,
-    insertLabels: (rows) => insertPairs(labels, rows),
-    insertAnnotations: (rows) => insertPairs(annotations, rows),
+/** The same text for the same size, built once. */
+function sized(build: SizedStatement): SizedStatement {
+  const built = new Map<number, string>();
+  return (rows) => {
+    const known = built.get(rows);
+    if (known !== undefined) return known;
+    const sql = build(rows);
+    built.set(rows, sql);
+    return sql;
   };
 }
 
-const cache = new Map<string, KindStatements>();
+function pairStatements(table: string): PairStatements {
+  return {
+    select: sized(
+      (rows) =>
+        `SELECT \`obj_uid\`, \`key\`, \`value\` FROM \`${table}\` WHERE \`obj_uid\` IN (${repeated('?', rows)})`,
+    ),
+    // OR of equalities: both servers turn it into lookups by primary key, which not both do for row constructors.
+    remove: sized(
+      (rows) => `DELETE FROM \`${table}\` WHERE ${repeated('(`obj_uid` = ? AND `key` = ?)', rows, ' OR ')}`,
+    ),
+    put: sized(
+      (rows) =>
+        `INSERT INTO \`${table}\` (\`obj_uid\`, \`key\`, \`value\`) VALUES ${repeated('(?, ?, ?)', rows)} ` +
+        'ON DUPLICATE KEY UPDATE `value` = VALUES(`value`)',
+    ),
+  };
+}
+
+function build(kind: KindDefinition): KindStatements {
+  const columns = parameterColumns(kind);
+  const values = `(${repeated('?', columns.length)})`;
+  const insert: SizedStatement = (rows) =>
+    `INSERT INTO \`${kind.table}\` (${columns.map((column) => `\`${column}\``).join(', ')}) ` +
+    `VALUES ${repeated(values, rows)}`;
+  const writeTail = guardedAssignments(kind, {});
+  const finishTail = guardedAssignments(kind, finishExpressions);
+  return {
+    insert: sized(insert),
+    write: sized((rows) => insert(rows) + writeTail),
+    finish: sized((rows) => insert(rows) + finishTail),
+    lock: sized(
+      (rows) =>
+        'SELECT `uid`, CAST(`res_version` AS CHAR), `row_state`, `labels_hash`, `annotations_hash` ' +
+        `FROM \`${kind.table}\` WHERE \`uid\` IN (${repeated('?', rows)}) FOR UPDATE`,
+    ),
+    labels: pairStatements(`${kind.table}_labels`),
+    annotations: pairStatements(`${kind.table}_annotations`),
+  };
+}
+
+const cache = new Map<KindDefinition, KindStatements>();
 
 export function statementsFor(kind: KindDefinition): KindStatements {
-  const cached = cache.get(kind.table);
+  const cached = cache.get(kind);
   if (cached !== undefined) return cached;
   const statements = build(kind);
-  cache.set(kind.table, statements);
+  cache.set(kind, statements);
   return statements;
 }

@@ -47,6 +47,8 @@ function mainTable(kind: KindDefinition): string {
     '  `res_version` BIGINT UNSIGNED NOT NULL',
     '  `generation` BIGINT NOT NULL',
     '  `content_hash` CHAR(64) NOT NULL',
+    '  `labels_hash` BINARY(16)',
+    '  `annotations_hash` BINARY(16)',
     '  `create_time` DATETIME(6) NOT NULL',
     '  `update_time` DATETIME(6) NOT NULL',
     '  `delete_time` DATETIME(6)',

@@ -1,0 +1,40 @@
+/** Rows of a statement: few sizes, so that each text is prepared once per connection. */
+export const statementSizes = [256, 64, 16, 4, 1] as const;
+
+export interface ChunkLimits<T> {
+  readonly bytesOf: (item: T) => number;
+  /** Bytes of a statement with more than one item; a single item may be larger. */
+  readonly maxBytes: number;
+  readonly maxRows: number;
+}
+
+/** Cuts the items, in their order, into pieces of the statement sizes. */
+export function chunks<T>(items: readonly T[], limits: ChunkLimits<T>): readonly (readonly T[])[] {
+  const pieces: (readonly T[])[] = [];
+  let start = 0;
+  while (start < items.length) {
+    const length = largestFitting(items, start, limits);
+    pieces.push(items.slice(start, start + length));
+    start += length;
+  }
+  return pieces;
+}
+
+function largestFitting<T>(items: readonly T[], start: number, { bytesOf, maxBytes, maxRows }: ChunkLimits<T>): number {
+  let bytes = 0;
+  let fitting = 0;
+  for (let index = start; index < items.length && fitting < maxRows; index += 1) {
+    bytes += bytesOf(items[index] as T);
+    if (bytes > maxBytes) break;
+    fitting += 1;
+  }
+  return statementSizes.find((size) => size <= fitting) ?? 1;
+}
+
+/** The items, with the last one repeated up to the next statement size: for lists where repeats change nothing. */
+export function padded<T>(items: readonly T[]): readonly T[] {
+  const last = items.at(-1);
+  const size = statementSizes.findLast((candidate) => candidate >= items.length);
+  if (last === undefined || size === undefined) return items;
+  return [...items, ...Array<T>(size - items.length).fill(last)];
+}

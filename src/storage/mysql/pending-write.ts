@@ -1,0 +1,98 @@
+import { createHash } from 'node:crypto';
+import type { ObjectRow, RowState } from '../row.ts';
+import type { SqlParameter } from './pool.ts';
+import { toSqlTime } from './sql-time.ts';
+import { rowStateNumber } from './statements.ts';
+
+/** The end-of-life columns of a write. */
+export interface Ending {
+  readonly statement: 'write' | 'finish';
+  readonly state: RowState;
+  readonly evictRequestTime?: Date;
+  readonly deleteTime?: Date;
+}
+
+/** One write that waits for its transaction, with everything that can be computed before it. */
+export interface PendingWrite {
+  readonly row: ObjectRow;
+  readonly statement: 'write' | 'finish';
+  readonly state: number;
+  readonly labelsHash: Buffer;
+  readonly annotationsHash: Buffer;
+  /** In the order of `parameterColumns`. */
+  readonly parameters: readonly SqlParameter[];
+  /** Of the main row; what it costs in a packet. */
+  readonly mainBytes: number;
+  /** Of everything; what it costs in memory. */
+  readonly bytes: number;
+}
+
+/** Per row: the short columns and what the protocol adds. */
+const ROW_OVERHEAD_BYTES = 1024;
+/** A character of the json text takes at most three bytes on the wire (four for a pair of two). */
+const BYTES_PER_CHARACTER = 3;
+
+export function pendingWrite(row: ObjectRow, ending: Ending, now: Date): PendingWrite {
+  const labelsHash = pairsHash(row.labels);
+  const annotationsHash = pairsHash(row.annotations);
+  const state = rowStateNumber(ending.state);
+  const mainBytes = jsonBytes(row.json) + row.proto.byteLength + ROW_OVERHEAD_BYTES;
+  return {
+    row,
+    statement: ending.statement,
+    state,
+    labelsHash,
+    annotationsHash,
+    parameters: [
+      row.uid,
+      row.groupVersion,
+      row.namespace,
+      row.name,
+      row.generation,
+      row.contentHash,
+      labelsHash,
+      annotationsHash,
+      toSqlTime(row.createTime),
+      toSqlTime(now.toISOString()),
+      row.proto,
+      row.json,
+      ...indexedValues(row),
+      null,
+      sqlTimeOrNull(ending.deleteTime),
+      sqlTimeOrNull(ending.evictRequestTime),
+      state,
+      row.resourceVersion,
+    ],
+    mainBytes,
+    bytes: mainBytes + pairBytes(row.labels) + pairBytes(row.annotations),
+  };
+}
+
+function indexedValues(row: ObjectRow): readonly SqlParameter[] {
+  return row.kind.indexes.flat().map((column, position) => {
+    const value = row.columns[position] ?? null;
+    return column.type === 'time' && typeof value === 'string' ? toSqlTime(value) : value;
+  });
+}
+
+/** Counting exactly costs as much as encoding; only texts large enough to matter are counted. */
+function jsonBytes(json: string): number {
+  const exact = 64 * 1024;
+  return json.length < exact ? json.length * BYTES_PER_CHARACTER : Buffer.byteLength(json);
+}
+
+type Pairs = readonly (readonly [key: string, value: string])[];
+
+export function pairBytes(pairs: Pairs): number {
+  return pairs.reduce((sum, [key, value]) => sum + (key.length + value.length) * BYTES_PER_CHARACTER + 64, 0);
+}
+
+/** Tells whether two sets of pairs are the same without reading them. The order of the pairs does not matter. */
+export function pairsHash(pairs: Pairs): Buffer {
+  const sorted = [...pairs].sort(([left], [right]) => (left < right ? -1 : left > right ? 1 : 0));
+  return createHash('sha256').update(JSON.stringify(sorted)).digest().subarray(0, 16);
+}
+
+function sqlTimeOrNull(time: Date | undefined): string | null {
+  return time === undefined ? null : toSqlTime(time.toISOString());
+}

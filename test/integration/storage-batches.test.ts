@@ -1,0 +1,148 @@
+// Group commit on the real servers: outcomes per caller, poison rows, concurrent writers, back-pressure, draining.
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { systemClock } from '../../src/base/clock.ts';
+import type { WriteOutcome } from '../../src/storage/metadata-storage.ts';
+import { MysqlMetadataStorage } from '../../src/storage/mysql/mysql-storage.ts';
+import type { ObjectRow } from '../../src/storage/row.ts';
+import { useDatabase } from '../support/databases.ts';
+import { MemoryStorage } from '../support/memory-storage.ts';
+import { aModelRow, kindNamed, modelKind } from '../support/objects.ts';
+
+const numbers = (count: number): readonly number[] => Array.from({ length: count }, (_, index) => index);
+
+for (const flavour of ['mysql', 'mariadb'] as const) {
+  describe(`group commit on ${flavour}`, () => {
+    const database = useDatabase(flavour);
+    const storage = () => database().storage;
+    const commits = async (): Promise<number> => {
+      const [row] = await database().database.query("SHOW GLOBAL STATUS LIKE 'Com_commit'");
+      return Number(row?.['Value']);
+    };
+
+    it('shares transactions between concurrent writes', async () => {
+      const before = await commits();
+      const rows = numbers(300).map((index) => aModelRow({ uid: `shared-${index}`, name: `shared-${index}` }));
+      const outcomes = await Promise.all(rows.map((row) => storage().upsert(row)));
+      assert.deepEqual(new Set(outcomes), new Set(['inserted']));
+      const used = (await commits()) - before;
+      assert.ok(used <= 20, `${used} commits for 300 objects`);
+    });
+
+    it('tells each caller what its own write did', async () => {
+      let run = 0;
+      const write = fc.record({ object: fc.nat(4), version: fc.integer({ min: 1, max: 4 }), ends: fc.boolean() });
+      const at = new Date('2026-05-06T07:08:09Z');
+      await fc.assert(
+        fc.asyncProperty(fc.array(fc.array(write, { maxLength: 12 }), { maxLength: 6 }), async (waves) => {
+          run += 1;
+          const memory = new MemoryStorage();
+          for (const wave of waves) {
+            const calls = wave.map(({ object, version, ends }) => {
+              const uid = `own-${run}-${object}`;
+              const row = aModelRow({
+                uid,
+                name: uid,
+                resourceVersion: String(version),
+                labels: { v: String(version) },
+              });
+              return (to: MemoryStorage | MysqlMetadataStorage): Promise<WriteOutcome> =>
+                ends ? to.finish(row, at) : to.upsert(row);
+            });
+            const expected: WriteOutcome[] = [];
+            for (const call of calls) expected.push(await call(memory));
+            assert.deepEqual(await Promise.all(calls.map((call) => call(storage()))), expected);
+          }
+        }),
+        { numRuns: 40 },
+      );
+    });
+
+    it('reports a row that the server refuses to its caller alone', async () => {
+      const good = numbers(60).map((index) => aModelRow({ uid: `good-${index}`, name: `good-${index}` }));
+      const bad = (uid: string, change: Partial<ObjectRow>): ObjectRow => ({
+        ...aModelRow({ uid, name: uid }),
+        ...change,
+      });
+      const poison = [
+        bad('bad-json', { json: '{"not json' }),
+        bad('bad-time', { createTime: 'yesterday' }),
+        bad('bad-name', { name: 'n'.repeat(300) }),
+        bad('bad-version', { resourceVersion: '99999999999999999999999' }),
+        bad('bad-label', { labels: [['key', 'v'.repeat(64)]] }),
+      ];
+      const rows = [...good.slice(0, 30), ...poison, ...good.slice(30)];
+      const results = await Promise.allSettled(rows.map((row) => storage().upsert(row)));
+      results.forEach((result, index) => {
+        const uid = rows[index]?.uid ?? '';
+        if (uid.startsWith('good')) assert.deepEqual(result, { status: 'fulfilled', value: 'inserted' }, uid);
+        else assert.equal(result.status === 'rejected' && (result.reason as { code: string }).code, 'ROW_REFUSED', uid);
+      });
+      for (const { uid } of poison) assert.equal(await storage().getById(modelKind, uid), undefined);
+    });
+
+    it('refuses a row above the packet limit without losing the connection or its neighbours', async () => {
+      const { server, options } = database();
+      await database().database.query('SET GLOBAL max_allowed_packet = 4194304');
+      const limited = new MysqlMetadataStorage(options, systemClock);
+      try {
+        const huge = { ...aModelRow({ uid: 'huge' }), json: JSON.stringify({ text: 'x'.repeat(5_000_000) }) };
+        const large = { ...aModelRow({ uid: 'large' }), json: JSON.stringify({ text: 'x'.repeat(3_000_000) }) };
+        const results = await Promise.allSettled([huge, large].map((row) => limited.upsert(row)));
+        assert.equal(results[0]?.status === 'rejected' && (results[0].reason as { code: string }).code, 'ROW_REFUSED');
+        assert.deepEqual(results[1], { status: 'fulfilled', value: 'inserted' });
+      } finally {
+        await limited.close();
+        await database().database.query('SET GLOBAL max_allowed_packet = 67108864');
+      }
+      assert.ok(server.port > 0);
+    });
+
+    it('keeps 64 writers and three programs out of each other’s way', async () => {
+      const others = [
+        new MysqlMetadataStorage(database().options, systemClock),
+        new MysqlMetadataStorage(database().options, systemClock),
+      ];
+      const storages = [storage(), ...others];
+      const kinds = [modelKind, kindNamed('Pipeline'), kindNamed('Project')];
+      const rowOf = (object: number, version: number): ObjectRow => {
+        const uid = `crowd-${object}`;
+        const labels = Object.fromEntries(numbers(8).map((key) => [`k${(key + version) % 11}`, `v${version}`]));
+        const row = aModelRow({
+          uid,
+          name: uid,
+          resourceVersion: String(version),
+          labels,
+          annotations: { a: `${version}` },
+        });
+        const kind = kinds[object % kinds.length] ?? modelKind;
+        return { ...row, kind, columns: kind.indexes.flat().map(() => null) };
+      };
+      const writer = async (index: number): Promise<void> => {
+        for (const round of numbers(12)) {
+          const object = (index * 7 + round * 5) % 40;
+          await storages[index % storages.length]?.upsert(rowOf(object, round + 1));
+        }
+      };
+      await Promise.all(numbers(64).map(writer));
+      for (const object of numbers(40)) {
+        const stored = await storage().getById(kinds[object % kinds.length] ?? modelKind, `crowd-${object}`);
+        if (stored === undefined) continue;
+        const expected = rowOf(object, Number(stored.resourceVersion));
+        assert.deepEqual({ ...stored.labels }, Object.fromEntries(expected.labels));
+        assert.deepEqual({ ...stored.annotations }, Object.fromEntries(expected.annotations));
+      }
+      for (const other of others) await other.close();
+    });
+
+    it('settles what it took before it closes, and takes nothing afterwards', async () => {
+      const closing = new MysqlMetadataStorage(database().options, systemClock);
+      const rows = numbers(400).map((index) => aModelRow({ uid: `closing-${index}`, name: `closing-${index}` }));
+      const outcomes = Promise.all(rows.map((row) => closing.upsert(row)));
+      await closing.close();
+      assert.equal((await outcomes).filter((outcome) => outcome === 'inserted').length, 400);
+      await assert.rejects(closing.upsert(aModelRow({ uid: 'late' })), { code: 'STORAGE_UNAVAILABLE' });
+    });
+  });
+}
