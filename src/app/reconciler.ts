@@ -2,13 +2,18 @@
 import type { KindDefinition } from '../api/kind.ts';
 import { findKind } from '../api/kinds.ts';
 import { GROUP, VERSION } from '../api/names.ts';
+import { type KubernetesObject, objectKey } from '../api/object.ts';
 import { type Clock, systemClock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import { storageEnabled } from '../config/gates.ts';
 import type { Configuration } from '../config/schema.ts';
-import type { KubeClient } from '../kube/client.ts';
+import type { KubeClient, Resource } from '../kube/client.ts';
+import { isKubeError } from '../kube/errors.ts';
+import type { ResourceHandler } from '../kube/handler.ts';
 import { HttpKubeClient } from '../kube/http/http-client.ts';
+import { PooledTransport } from '../kube/http/transport.ts';
 import { Informer } from '../kube/informer.ts';
+import { IdentityStore } from '../kube/store.ts';
 import { Controller } from '../runtime/controller.ts';
 import type { MetadataStorage } from '../storage/metadata-storage.ts';
 import { MysqlMetadataStorage } from '../storage/mysql/mysql-storage.ts';
@@ -22,7 +27,7 @@ import { StorageMonitor } from './storage-monitor.ts';
 
 interface KindLoop {
   readonly kind: KindDefinition;
-  readonly informer: Informer;
+  readonly informer: Informer<IdentityStore>;
   readonly controller: Controller;
 }
 
@@ -43,7 +48,7 @@ export async function runReconciler(configuration: Configuration, logger: Logger
     return;
   }
   const clock = systemClock;
-  const client = new HttpKubeClient(configuration.kubernetes, clock);
+  const client = new HttpKubeClient(new PooledTransport({ ...configuration.kubernetes, clock }));
   const storage = new MysqlMetadataStorage(mysqlOptions(configuration), clock);
   const parts: Parts = { client, storage, clock, logger, configuration };
   const loops = kindsOf(configuration).map((kind) => createLoop(kind, parts));
@@ -83,11 +88,12 @@ function createLoop(kind: KindDefinition, parts: Parts): KindLoop {
   const { ingester } = configuration;
   const logger = parts.logger.child({ controller: `ingester_${kind.kind}` });
   const resource = { group: GROUP, version: VERSION, plural: kind.plural };
-  const informer = new Informer({ client, resource, clock, logger, onChange: (key) => controller.enqueue(key) });
+  const store = new IdentityStore();
+  const informer = new Informer({ client, resource, store, clock, logger });
   const reconciler = new ObjectReconciler({
     kind,
     resource,
-    getObject: (key) => informer.get(key),
+    getObject: (key) => latest(client, resource, store, key),
     client,
     storage,
     encode: lenientEncoder(logger),
@@ -99,11 +105,45 @@ function createLoop(kind: KindDefinition, parts: Parts): KindLoop {
     name: `ingester_${kind.kind}`,
     workers: ingester.concurrentReconcilesMap[kind.kind] ?? ingester.concurrentReconciles,
     requeuePeriodMs: ingester.requeuePeriodMap[kind.kind] ?? ingester.requeuePeriod,
-    reconcile: (key) => reconciler.reconcile(key),
+    reconcile: async (key) => {
+      const seen = store.get(key)?.metadata.resourceVersion;
+      const result = await reconciler.reconcile(key);
+      if (result.kind === 'done' && seen !== undefined) store.release(key, seen);
+      return result;
+    },
     clock,
     logger,
   });
+  informer.addHandler(enqueueChanges((key) => controller.enqueue(key)));
   return { kind, informer, controller };
+}
+
+/** The held object, else what the API server says: objects dealt with are kept by identity only. */
+async function latest(
+  client: KubeClient,
+  resource: Resource,
+  store: IdentityStore,
+  key: string,
+): Promise<KubernetesObject | undefined> {
+  const held = store.get(key);
+  if (held !== undefined || !store.has(key)) return held;
+  const [namespace = '', name = ''] = key.split('/');
+  try {
+    return await client.get({ resource, namespace, name });
+  } catch (error) {
+    if (isKubeError(error, 'NotFound')) return undefined;
+    throw error;
+  }
+}
+
+function enqueueChanges(enqueue: (key: string) => void): ResourceHandler {
+  return {
+    add: (object) => enqueue(objectKey(object)),
+    update: (before, after) => {
+      if (before.metadata.resourceVersion !== after.metadata.resourceVersion) enqueue(objectKey(after));
+    },
+    delete: (object) => enqueue(objectKey(object)),
+  };
 }
 
 function createMonitor(parts: Parts, loops: readonly KindLoop[], onUsable: () => void): StorageMonitor {

@@ -1,21 +1,34 @@
 import type { KubernetesObject } from '../api/object.ts';
 import type { JsonValue } from '../base/json.ts';
 
+/** `group` is empty for the core group. */
 export interface Resource {
   readonly group: string;
   readonly version: string;
   readonly plural: string;
 }
 
+/** `namespace` is empty for cluster-scoped objects. */
 export interface ObjectRef {
   readonly resource: Resource;
   readonly namespace: string;
   readonly name: string;
 }
 
-export interface ListOptions {
+export interface Selection {
+  /** Undefined: all namespaces. */
+  readonly namespace?: string;
+  readonly labelSelector?: string;
+  readonly fieldSelector?: string;
+}
+
+export interface ListOptions extends Selection {
   readonly limit: number;
   readonly continueToken?: string;
+  /** With `NotOlderThan` semantics; '0' lets the server answer from its cache. Undefined: the newest state. */
+  readonly resourceVersion?: string;
+  /** Asks for metadata only (PartialObjectMetadata). */
+  readonly metadataOnly?: boolean;
 }
 
 export interface ListPage {
@@ -27,11 +40,20 @@ export interface ListPage {
 
 export type WatchEvent =
   | { readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'; readonly object: KubernetesObject }
-  | { readonly type: 'BOOKMARK'; readonly resourceVersion: string };
+  | {
+      readonly type: 'BOOKMARK';
+      readonly resourceVersion: string;
+      /** True for the bookmark that ends the initial events of a streaming list. */
+      readonly initialEventsEnd: boolean;
+    };
 
-export interface WatchOptions {
+export interface WatchOptions extends Selection {
+  /** Empty only together with `sendInitialEvents`. */
   readonly resourceVersion: string;
   readonly timeoutSeconds: number;
+  /** Streams every existing object first, then a bookmark with `initialEventsEnd`, then changes. */
+  readonly sendInitialEvents?: boolean;
+  readonly metadataOnly?: boolean;
 }
 
 export type JsonPatch = readonly (
@@ -39,21 +61,45 @@ export type JsonPatch = readonly (
   | { readonly op: 'remove'; readonly path: string }
 )[];
 
-export interface DeleteOptions {
-  readonly uid: string;
-  readonly resourceVersion: string;
-  /** Undefined leaves the choice to the server. */
-  readonly propagationPolicy?: 'Orphan' | 'Background' | 'Foreground';
+export interface WriteOptions {
+  /** Writes the subresource instead of the object. */
+  readonly subresource?: 'status';
+  readonly fieldManager?: string;
+  readonly dryRun?: boolean;
 }
 
-/** The calls this program makes to the API server, for namespaced custom resources. Every failure is a KubeError. */
+export interface ApplyOptions extends WriteOptions {
+  /** The name under which the applied fields are owned. */
+  readonly fieldManager: string;
+  /** Takes over fields that others own. */
+  readonly force: boolean;
+}
+
+export interface DeleteOptions {
+  readonly uid?: string;
+  readonly resourceVersion?: string;
+  /** Undefined leaves the choice to the server. */
+  readonly propagationPolicy?: 'Orphan' | 'Background' | 'Foreground';
+  readonly gracePeriodSeconds?: number;
+  readonly dryRun?: boolean;
+}
+
+/** The calls this program makes to the API server, for any resource, in plain JSON. Every failure is a KubeError. */
 export interface KubeClient {
+  get(ref: ObjectRef): Promise<KubernetesObject>;
   list(resource: Resource, options: ListOptions, signal: AbortSignal): Promise<ListPage>;
   /** Ends when the server closes the stream; throws KubeError for an ERROR event, a cut line or a silent server. */
   watch(resource: Resource, options: WatchOptions, signal: AbortSignal): AsyncIterable<WatchEvent>;
+  create(resource: Resource, namespace: string, object: object, options?: WriteOptions): Promise<KubernetesObject>;
+  /** Full replacement; a resourceVersion in the object makes it fail with Conflict where another write came first. */
+  update(ref: ObjectRef, object: object, options?: WriteOptions): Promise<KubernetesObject>;
   /** A JSON patch whose `test` fails gives KubeError with reason Conflict. */
-  patch(ref: ObjectRef, patch: JsonPatch): Promise<KubernetesObject>;
+  patch(ref: ObjectRef, patch: JsonPatch, options?: WriteOptions): Promise<KubernetesObject>;
+  mergePatch(ref: ObjectRef, patch: object, options?: WriteOptions): Promise<KubernetesObject>;
+  /** Server-side apply. */
+  apply(ref: ObjectRef, object: object, options: ApplyOptions): Promise<KubernetesObject>;
   /** Fails with reason Conflict where the object is not exactly the one named by uid and resourceVersion. */
   delete(ref: ObjectRef, options: DeleteOptions): Promise<void>;
+  deleteCollection(resource: Resource, selection: Selection, options: DeleteOptions): Promise<void>;
   close(): Promise<void>;
 }

@@ -20,7 +20,7 @@ export interface ReconcilerOptions {
   readonly kind: KindDefinition;
   readonly resource: Resource;
   /** Latest known state of the object, undefined when it is gone. */
-  readonly getObject: (key: string) => KubernetesObject | undefined;
+  readonly getObject: (key: string) => Promise<KubernetesObject | undefined>;
   readonly client: KubeClient;
   readonly storage: MetadataStorage;
   readonly encode: ProtoEncoder;
@@ -51,7 +51,7 @@ export class ObjectReconciler {
   }
 
   async #runFlow(key: string): Promise<void> {
-    const classified = classify(this.#options.getObject(key), this.#options);
+    const classified = classify(await this.#options.getObject(key), this.#options);
     switch (classified.state) {
       case 'gone':
         return;

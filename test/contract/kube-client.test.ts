@@ -8,6 +8,7 @@ import { systemClock } from '../../src/base/clock.ts';
 import type { KubeClient, WatchEvent } from '../../src/kube/client.ts';
 import { isKubeError, type KubeReason } from '../../src/kube/errors.ts';
 import { HttpKubeClient } from '../../src/kube/http/http-client.ts';
+import { PooledTransport } from '../../src/kube/http/transport.ts';
 import { addFinalizerPatch, removeFinalizerPatch } from '../../src/sync/finalizer.ts';
 import { eventually } from '../support/eventually.ts';
 import { FakeKubeClient } from '../support/fake-kube-client.ts';
@@ -130,7 +131,9 @@ describe('with a real control plane', () => {
     await controlPlane.kubectlRun(['apply', '-k', 'crds']);
     await controlPlane.kubectlRun(['wait', '--for=condition=Established', 'crd', '--all']);
     await controlPlane.kubectlRun(['create', 'namespace', NS]);
-    client = new HttpKubeClient({ kubeconfig: controlPlane.kubeconfig, context: '' }, systemClock);
+    client = new HttpKubeClient(
+      new PooledTransport({ kubeconfig: controlPlane.kubeconfig, context: '', clock: systemClock }),
+    );
   });
   after(async () => {
     await client.close();
@@ -179,7 +182,7 @@ describe('with a real control plane', () => {
     for (const entry of config.users) entry.user = { token: stdout.trim() };
     const kubeconfig = `${controlPlane.directory}/default.kubeconfig`;
     writeFileSync(kubeconfig, JSON.stringify(config));
-    const powerless = new HttpKubeClient({ kubeconfig, context: '' }, systemClock);
+    const powerless = new HttpKubeClient(new PooledTransport({ kubeconfig, context: '', clock: systemClock }));
     const call = powerless.list(resource, { limit: 1 }, new AbortController().signal);
     await assert.rejects(call, (error) => isKubeError(error, 'Forbidden'));
     await powerless.close();

@@ -1,4 +1,5 @@
 import { type KubernetesObject, type ObjectMeta, objectKey } from '../../src/api/object.ts';
+import { isJsonObject, type JsonObject } from '../../src/base/json.ts';
 import type {
   DeleteOptions,
   JsonPatch,
@@ -7,6 +8,7 @@ import type {
   ListPage,
   ObjectRef,
   Resource,
+  Selection,
   WatchEvent,
   WatchOptions,
 } from '../../src/kube/client.ts';
@@ -31,6 +33,8 @@ export class FakeKubeClient implements KubeClient {
   /** Errors to throw from the next calls of that name, instead of answering. */
   readonly failures: { readonly call: string; readonly error: KubeError }[] = [];
   installed = true;
+  /** Whether a watch may send the existing objects first. */
+  streaming = true;
 
   /** Creates or replaces an object as somebody else would. */
   put(object: KubernetesObject): KubernetesObject {
@@ -38,7 +42,7 @@ export class FakeKubeClient implements KubeClient {
     return this.#store(object, type);
   }
 
-  get(key: string): KubernetesObject | undefined {
+  object(key: string): KubernetesObject | undefined {
     return this.#objects.get(key);
   }
 
@@ -71,10 +75,14 @@ export class FakeKubeClient implements KubeClient {
     });
   }
 
-  async *watch(_resource: Resource, options: WatchOptions, signal: AbortSignal): AsyncGenerator<WatchEvent> {
-    this.#enter('watch');
-    let from = Number(options.resourceVersion);
+  async *watch(resource: Resource, options: WatchOptions, signal: AbortSignal): AsyncGenerator<WatchEvent> {
+    const streamingList = options.sendInitialEvents === true;
+    this.#enter(streamingList ? 'streaming-list' : 'watch');
+    if (!this.installed) throw new KubeError('NotFound', `no resource ${resource.plural}`);
+    if (streamingList && !this.streaming) throw new KubeError('Invalid', 'sendInitialEvents is forbidden');
+    let from = streamingList ? this.#version : Number(options.resourceVersion);
     if (from < this.#oldestWatchable) throw new KubeError('Expired', 'too old resource version');
+    if (streamingList) yield* this.#initialEvents();
     while (!signal.aborted) {
       for (const event of this.#events.filter(({ version }) => version > from)) {
         from = event.version;
@@ -86,21 +94,70 @@ export class FakeKubeClient implements KubeClient {
     }
   }
 
-  patch(ref: ObjectRef, patch: JsonPatch): Promise<KubernetesObject> {
-    return this.#call('patch', ref, (object) => {
-      const patched = this.#applied(object, patch);
-      const finalizers = patched.metadata.finalizers ?? [];
-      if (patched.metadata.deletionTimestamp === undefined || finalizers.length > 0) {
-        return this.#store(patched, 'MODIFIED');
-      }
-      return this.#erase(patched);
+  *#initialEvents(): Generator<WatchEvent> {
+    const resourceVersion = String(this.#version);
+    for (const object of [...this.#objects.values()]) yield { type: 'ADDED', object };
+    const failure = this.#takeFailure('initial-events');
+    if (failure !== undefined) throw failure;
+    yield { type: 'BOOKMARK', resourceVersion, initialEventsEnd: true };
+  }
+
+  get(ref: ObjectRef): Promise<KubernetesObject> {
+    return this.#call('get', ref, (object) => object);
+  }
+
+  create(_resource: Resource, namespace: string, object: object): Promise<KubernetesObject> {
+    return Promise.resolve().then(() => {
+      this.#enter('create');
+      const sent = object as KubernetesObject;
+      const created = withMetadata(sent, { namespace, uid: `uid-${this.#version + 1}` });
+      if (this.#objects.has(objectKey(created))) throw new KubeError('Conflict', 'already exists');
+      return this.#store(created, 'ADDED');
     });
+  }
+
+  update(ref: ObjectRef, object: object): Promise<KubernetesObject> {
+    return this.#call('update', ref, (current) => {
+      const { metadata } = object as { metadata: Partial<ObjectMeta> };
+      const expected = metadata.resourceVersion ?? current.metadata.resourceVersion;
+      if (expected !== current.metadata.resourceVersion)
+        throw new KubeError('Conflict', 'the object has been modified');
+      return this.#settle({ ...current, ...object, metadata: { ...current.metadata, ...metadata } });
+    });
+  }
+
+  mergePatch(ref: ObjectRef, patch: object): Promise<KubernetesObject> {
+    return this.#call('mergePatch', ref, (object) => {
+      const version = (patch as { metadata?: { resourceVersion?: string } }).metadata?.resourceVersion;
+      if (version !== undefined && version !== object.metadata.resourceVersion)
+        throw new KubeError('Conflict', 'modified');
+      return this.#settle(merged(object as JsonObject, patch as JsonObject) as KubernetesObject);
+    });
+  }
+
+  /** Without ownership of fields: a merge, and a create where there is nothing. */
+  apply(ref: ObjectRef, object: object): Promise<KubernetesObject> {
+    if (!this.#objects.has(`${ref.namespace}/${ref.name}`)) return this.create(ref.resource, ref.namespace, object);
+    return this.mergePatch(ref, object);
+  }
+
+  deleteCollection(_resource: Resource, selection: Selection): Promise<void> {
+    this.#enter('deleteCollection');
+    for (const object of [...this.#objects.values()]) {
+      if (selection.namespace === undefined || selection.namespace === object.metadata.namespace)
+        this.#startDeleting(object);
+    }
+    return Promise.resolve();
+  }
+
+  patch(ref: ObjectRef, patch: JsonPatch): Promise<KubernetesObject> {
+    return this.#call('patch', ref, (object) => this.#settle(this.#applied(object, patch)));
   }
 
   delete(ref: ObjectRef, options: DeleteOptions): Promise<void> {
     return this.#call(`delete:${options.propagationPolicy ?? 'default'}`, ref, (object) => {
       const { uid, resourceVersion } = object.metadata;
-      if (uid !== options.uid || resourceVersion !== options.resourceVersion) {
+      if ((options.uid ?? uid) !== uid || (options.resourceVersion ?? resourceVersion) !== resourceVersion) {
         throw new KubeError('Conflict', 'the precondition does not hold');
       }
       this.#startDeleting(object);
@@ -137,6 +194,12 @@ export class FakeKubeClient implements KubeClient {
   #takeFailure(call: string): KubeError | undefined {
     const index = this.failures.findIndex((failure) => failure.call === call);
     return index === -1 ? undefined : this.failures.splice(index, 1)[0]?.error;
+  }
+
+  /** A deleting object without finalizers is gone; any other is stored. */
+  #settle(object: KubernetesObject): KubernetesObject {
+    const held = object.metadata.deletionTimestamp === undefined || (object.metadata.finalizers ?? []).length > 0;
+    return held ? this.#store(object, 'MODIFIED') : this.#erase(object);
   }
 
   #startDeleting(object: KubernetesObject): void {
@@ -183,4 +246,15 @@ export class FakeKubeClient implements KubeClient {
 
 function withMetadata(object: KubernetesObject, changes: Partial<ObjectMeta>): KubernetesObject {
   return { ...object, metadata: { ...object.metadata, ...changes } };
+}
+
+/** JSON merge patch. */
+function merged(target: JsonObject, patch: JsonObject): JsonObject {
+  const changed = Object.entries(patch).map(([key, value]) => {
+    const current = target[key];
+    return [key, isJsonObject(value) ? merged(isJsonObject(current) ? current : {}, value) : value] as const;
+  });
+  return Object.fromEntries(
+    Object.entries({ ...target, ...Object.fromEntries(changed) }).filter(([, value]) => value !== null),
+  );
 }

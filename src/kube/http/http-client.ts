@@ -1,10 +1,10 @@
 import type { Readable } from 'node:stream';
-import { Agent, type Dispatcher, request } from 'undici';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { KubernetesObject } from '../../api/object.ts';
-import type { Clock } from '../../base/clock.ts';
-import { messageOf } from '../../base/errors.ts';
-import { isJsonObject, valueAt } from '../../base/json.ts';
+import { valueAt } from '../../base/json.ts';
+import { parseLossless } from '../../base/lossless-json.ts';
 import type {
+  ApplyOptions,
   DeleteOptions,
   JsonPatch,
   KubeClient,
@@ -12,221 +12,223 @@ import type {
   ListPage,
   ObjectRef,
   Resource,
+  Selection,
   WatchEvent,
   WatchOptions,
+  WriteOptions,
 } from '../client.ts';
-import { KubeError, reasonOfStatus } from '../errors.ts';
-import { CredentialSource, type KubeconfigSource } from './credentials.ts';
+import { KubeError } from '../errors.ts';
+import { parseEvent } from './events.ts';
+import { splitList, withoutManagedFields } from './json-scan.ts';
 import { LineSplitter } from './lines.ts';
+import { collectionPath, objectPath, optional, selectionQuery } from './paths.ts';
+import { type Transport, unavailable } from './transport.ts';
 
-const HEADERS_TIMEOUT_MS = 30_000;
-const BODY_TIMEOUT_MS = 60_000;
 /** Bookmarks come about once a minute; a watch without a byte for two of them and some slack is dead. */
 const WATCH_SILENCE_MS = 150_000;
-const MAX_CONNECTIONS = 64;
+/** Longest stretch of parsing before others get a turn. */
+const SLICE_MS = 10;
 
-interface Call {
-  readonly method: 'GET' | 'PATCH' | 'DELETE';
-  readonly path: string;
-  readonly query?: Readonly<Record<string, string>>;
-  readonly body?: unknown;
-  readonly contentType?: string;
-  readonly signal?: AbortSignal;
-  readonly bodyTimeoutMs?: number;
-}
+const METADATA_LIST = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1';
+const METADATA = 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1';
 
-/** One pooled agent for every call; client-node, left alone, opens a TLS connection per call. */
+/**
+ * The API server over HTTP. Objects are what the server sent, without `metadata.managedFields`: fields this program
+ * does not know survive, in their order, and integers beyond 2^53 keep their digits (see lossless-json).
+ */
 export class HttpKubeClient implements KubeClient {
-  readonly #credentials: CredentialSource;
-  #agent: Agent | undefined;
-  #agentIdentity = '';
+  readonly #transport: Transport;
 
-  constructor(source: KubeconfigSource, clock: Clock) {
-    this.#credentials = new CredentialSource(source, clock);
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  get(ref: ObjectRef): Promise<KubernetesObject> {
+    return this.#object({ method: 'GET', path: objectPath(ref) });
   }
 
   async list(resource: Resource, options: ListOptions, signal: AbortSignal): Promise<ListPage> {
-    const page = await this.#json({
+    const body = await this.#transport.send({
       method: 'GET',
-      path: collectionPath(resource),
-      query: { limit: String(options.limit), ...optional('continue', options.continueToken) },
+      path: collectionPath(resource, options.namespace),
+      query: {
+        limit: String(options.limit),
+        ...optional('continue', options.continueToken),
+        ...versionQuery(options.resourceVersion),
+        ...selectionQuery(options),
+      },
       signal,
+      ...(options.metadataOnly === true ? { accept: METADATA_LIST } : {}),
     });
-    const continueToken = valueAt(page, ['metadata', 'continue']);
-    return {
-      items: (valueAt(page, ['items']) ?? []) as readonly KubernetesObject[],
-      resourceVersion: String(valueAt(page, ['metadata', 'resourceVersion'])),
-      continueToken: typeof continueToken === 'string' && continueToken !== '' ? continueToken : undefined,
-    };
+    return parsePage(await readText(body));
   }
 
   async *watch(resource: Resource, options: WatchOptions, signal: AbortSignal): AsyncGenerator<WatchEvent> {
-    const body = await this.#send({
+    const body = await this.#transport.send({
       method: 'GET',
-      path: collectionPath(resource),
+      path: collectionPath(resource, options.namespace),
       query: {
         watch: 'true',
         allowWatchBookmarks: 'true',
         resourceVersion: options.resourceVersion,
         timeoutSeconds: String(options.timeoutSeconds),
+        ...(options.sendInitialEvents === true
+          ? { sendInitialEvents: 'true', resourceVersionMatch: 'NotOlderThan' }
+          : {}),
+        ...selectionQuery(options),
       },
       signal,
       bodyTimeoutMs: WATCH_SILENCE_MS,
+      ...(options.metadataOnly === true ? { accept: METADATA } : {}),
     });
-    const splitter = new LineSplitter();
-    try {
-      for await (const chunk of body) {
-        for (const line of splitter.push(chunk as Buffer)) yield parseEvent(line);
-      }
-    } catch (error) {
-      throw error instanceof KubeError ? error : unavailable('the watch broke', error);
-    }
-    if (splitter.hasPartialLine) throw unavailable('the watch ended in the middle of an event', undefined);
+    yield* events(body);
   }
 
-  async patch(ref: ObjectRef, patch: JsonPatch): Promise<KubernetesObject> {
-    const object = await this.#json({
-      method: 'PATCH',
-      path: objectPath(ref),
-      body: patch,
-      contentType: 'application/json-patch+json',
-    });
-    return object as KubernetesObject;
+  create(resource: Resource, namespace: string, object: object, options: WriteOptions = {}): Promise<KubernetesObject> {
+    const path = collectionPath(resource, namespace);
+    return this.#object({ method: 'POST', path, query: writeQuery(options), body: object });
+  }
+
+  update(ref: ObjectRef, object: object, options: WriteOptions = {}): Promise<KubernetesObject> {
+    return this.#write('PUT', ref, { body: object, options, contentType: 'application/json' });
+  }
+
+  patch(ref: ObjectRef, patch: JsonPatch, options: WriteOptions = {}): Promise<KubernetesObject> {
+    return this.#write('PATCH', ref, { body: patch, options, contentType: 'application/json-patch+json' });
+  }
+
+  mergePatch(ref: ObjectRef, patch: object, options: WriteOptions = {}): Promise<KubernetesObject> {
+    return this.#write('PATCH', ref, { body: patch, options, contentType: 'application/merge-patch+json' });
+  }
+
+  apply(ref: ObjectRef, object: object, options: ApplyOptions): Promise<KubernetesObject> {
+    // JSON is YAML, and this content type is the one every supported server knows.
+    const contentType = 'application/apply-patch+yaml';
+    return this.#write('PATCH', ref, { body: object, options, contentType, query: { force: String(options.force) } });
   }
 
   async delete(ref: ObjectRef, options: DeleteOptions): Promise<void> {
-    const { uid, resourceVersion, propagationPolicy } = options;
-    await this.#json({
-      method: 'DELETE',
-      path: objectPath(ref),
-      body: {
-        apiVersion: 'v1',
-        kind: 'DeleteOptions',
-        preconditions: { uid, resourceVersion },
-        ...(propagationPolicy === undefined ? {} : { propagationPolicy }),
-      },
-      contentType: 'application/json',
+    await drain(
+      await this.#transport.send({
+        method: 'DELETE',
+        path: objectPath(ref),
+        query: optional('dryRun', options.dryRun === true ? 'All' : undefined),
+        body: deleteBody(options),
+      }),
+    );
+  }
+
+  async deleteCollection(resource: Resource, selection: Selection, options: DeleteOptions): Promise<void> {
+    await drain(
+      await this.#transport.send({
+        method: 'DELETE',
+        path: collectionPath(resource, selection.namespace),
+        query: { ...selectionQuery(selection), ...optional('dryRun', options.dryRun === true ? 'All' : undefined) },
+        body: deleteBody(options),
+      }),
+    );
+  }
+
+  close(): Promise<void> {
+    return this.#transport.close();
+  }
+
+  #write(
+    method: 'PUT' | 'PATCH',
+    ref: ObjectRef,
+    write: {
+      readonly body: object;
+      readonly options: WriteOptions;
+      readonly contentType: string;
+      readonly query?: Readonly<Record<string, string>>;
+    },
+  ): Promise<KubernetesObject> {
+    return this.#object({
+      method,
+      path: objectPath(ref, write.options.subresource),
+      query: { ...writeQuery(write.options), ...write.query },
+      body: write.body,
+      contentType: write.contentType,
     });
   }
 
-  async close(): Promise<void> {
-    await this.#agent?.destroy();
-  }
-
-  async #json(call: Call): Promise<unknown> {
-    const body = await this.#send(call);
-    try {
-      return JSON.parse(await readText(body)) as unknown;
-    } catch (error) {
-      throw unavailable('the answer could not be read', error);
-    }
-  }
-
-  /** Sends once; a 401 is tried a second time with credentials read again, because tokens rotate. */
-  async #send(call: Call): Promise<Readable> {
-    let response = await this.#request(call);
-    if (response.statusCode === 401) {
-      await response.body.dump();
-      this.#credentials.expire();
-      response = await this.#request(call);
-    }
-    const reason = reasonOfStatus(response.statusCode, call.method === 'PATCH');
-    if (reason === undefined) return response.body;
-    const retryAfter = Number(response.headers['retry-after']);
-    const details = Number.isFinite(retryAfter) ? { retryAfterMs: retryAfter * 1000 } : {};
-    throw new KubeError(reason, await describeFailure(call, response), details);
-  }
-
-  async #request(call: Call): Promise<Dispatcher.ResponseData> {
-    const credentials = await this.#credentials.get();
-    const query = new URLSearchParams(call.query).toString();
-    try {
-      return await request(`${this.#credentials.server}${call.path}${query === '' ? '' : `?${query}`}`, {
-        method: call.method,
-        dispatcher: this.#agentFor(credentials.identity, credentials.tls),
-        headers: { ...credentials.headers, accept: 'application/json', ...optional('content-type', call.contentType) },
-        body: call.body === undefined ? null : JSON.stringify(call.body),
-        signal: call.signal ?? null,
-        headersTimeout: HEADERS_TIMEOUT_MS,
-        bodyTimeout: call.bodyTimeoutMs ?? BODY_TIMEOUT_MS,
-      });
-    } catch (error) {
-      throw unavailable(`${call.method} ${call.path}`, error);
-    }
-  }
-
-  /** A new agent when the TLS material changed; running watches keep the old one until they end. */
-  #agentFor(identity: string, tls: object): Agent {
-    if (this.#agent === undefined || identity !== this.#agentIdentity) {
-      const old = this.#agent;
-      this.#agent = new Agent({ connect: { ...tls, timeout: 10_000 }, connections: MAX_CONNECTIONS, allowH2: false });
-      this.#agentIdentity = identity;
-      void old?.close();
-    }
-    return this.#agent;
+  async #object(call: Parameters<Transport['send']>[0]): Promise<KubernetesObject> {
+    const text = await readText(await this.#transport.send(call));
+    return parseObject(text);
   }
 }
 
-function collectionPath(resource: Resource): string {
-  return `/apis/${resource.group}/${resource.version}/${resource.plural}`;
+async function* events(body: Readable): AsyncGenerator<WatchEvent> {
+  const splitter = new LineSplitter();
+  try {
+    for await (const chunk of body) {
+      for (const line of splitter.push(chunk as Buffer)) yield parseEvent(line);
+    }
+  } catch (error) {
+    throw error instanceof KubeError ? error : unavailable('the watch broke', error);
+  }
+  if (splitter.hasPartialLine) throw unavailable('the watch ended in the middle of an event', undefined);
 }
 
-function objectPath({ resource, namespace, name }: ObjectRef): string {
-  const { group, version, plural } = resource;
-  return `/apis/${group}/${version}/namespaces/${encodeURIComponent(namespace)}/${plural}/${encodeURIComponent(name)}`;
+/** Parses item by item and gives others a turn in between: a page of large objects takes longer than a heartbeat. */
+async function parsePage(text: string): Promise<ListPage> {
+  const parts = splitList(text);
+  if (parts === undefined) throw unavailable('the answer is not a list', undefined);
+  const items: KubernetesObject[] = [];
+  let sliceStart = performance.now();
+  for (const item of parts.items) {
+    items.push(parseObject(item));
+    if (performance.now() - sliceStart < SLICE_MS) continue;
+    await nextTurn();
+    sliceStart = performance.now();
+  }
+  const envelope = JSON.parse(parts.envelope) as unknown;
+  const continueToken = valueAt(envelope, ['metadata', 'continue']);
+  return {
+    items,
+    resourceVersion: String(valueAt(envelope, ['metadata', 'resourceVersion'])),
+    continueToken: typeof continueToken === 'string' && continueToken !== '' ? continueToken : undefined,
+  };
 }
 
-function optional(name: string, value: string | undefined): Readonly<Record<string, string>> {
-  return value === undefined ? {} : { [name]: value };
+function parseObject(text: string): KubernetesObject {
+  try {
+    return parseLossless(withoutManagedFields(text)) as KubernetesObject;
+  } catch (error) {
+    throw unavailable('the answer could not be read', error);
+  }
 }
 
-function unavailable(what: string, cause: unknown): KubeError {
-  const why = cause === undefined ? '' : `: ${messageOf(cause)}`;
-  return new KubeError('Unavailable', `The Kubernetes API server did not answer (${what})${why}`, { cause });
+function versionQuery(resourceVersion: string | undefined): Readonly<Record<string, string>> {
+  return resourceVersion === undefined ? {} : { resourceVersion, resourceVersionMatch: 'NotOlderThan' };
+}
+
+function writeQuery({ fieldManager, dryRun }: WriteOptions): Readonly<Record<string, string>> {
+  return { ...optional('fieldManager', fieldManager), ...optional('dryRun', dryRun === true ? 'All' : undefined) };
+}
+
+function deleteBody({ uid, resourceVersion, propagationPolicy, gracePeriodSeconds }: DeleteOptions): object {
+  const preconditions = { ...optional('uid', uid), ...optional('resourceVersion', resourceVersion) };
+  return {
+    apiVersion: 'v1',
+    kind: 'DeleteOptions',
+    ...(Object.keys(preconditions).length === 0 ? {} : { preconditions }),
+    ...optional('propagationPolicy', propagationPolicy),
+    ...(gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds }),
+  };
 }
 
 async function readText(body: Readable): Promise<string> {
   const chunks: Buffer[] = [];
-  for await (const chunk of body) chunks.push(chunk as Buffer);
+  try {
+    for await (const chunk of body) chunks.push(chunk as Buffer);
+  } catch (error) {
+    throw unavailable('the answer broke off', error);
+  }
   return Buffer.concat(chunks).toString('utf8');
 }
 
-async function describeFailure(call: Call, response: Dispatcher.ResponseData): Promise<string> {
-  const text = await readText(response.body).catch(() => '');
-  const message = messageOfStatus(text) ?? `HTTP ${response.statusCode}`;
-  return `${call.method} ${call.path}: ${message}`;
-}
-
-/** The message of a Kubernetes Status; undefined where the body is something else. */
-function messageOfStatus(text: string): string | undefined {
-  try {
-    const message = valueAt(JSON.parse(text), ['message']);
-    return typeof message === 'string' ? message.slice(0, 500) : undefined;
-  } catch {
-    // Proxies and half-started servers answer with plain text; the HTTP status says enough.
-    return undefined;
-  }
-}
-
-function parseEvent(line: string): WatchEvent {
-  const event = JSON.parse(line) as { type: string; object: unknown };
-  switch (event.type) {
-    case 'ADDED':
-    case 'MODIFIED':
-    case 'DELETED':
-      return { type: event.type, object: event.object as KubernetesObject };
-    case 'BOOKMARK':
-      return { type: 'BOOKMARK', resourceVersion: String(valueAt(event.object, ['metadata', 'resourceVersion'])) };
-    default:
-      throw errorEvent(event.object);
-  }
-}
-
-/** An ERROR event carries a Status; 410 means the watch cannot go on from where it was. */
-function errorEvent(status: unknown): KubeError {
-  const code = valueAt(status, ['code']);
-  const message = valueAt(status, ['message']);
-  const reason = reasonOfStatus(typeof code === 'number' ? code : 500, false) ?? 'Unavailable';
-  const text = isJsonObject(status) && typeof message === 'string' ? message : 'the watch reported an error';
-  return new KubeError(reason, `watch: ${text}`);
+/** Reads an answer to its end and forgets it, so that its connection can be used again. */
+async function drain(body: Readable): Promise<void> {
+  await readText(body);
 }

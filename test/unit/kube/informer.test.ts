@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import type { KubernetesObject } from '../../../src/api/object.ts';
+import { CodedError } from '../../../src/base/errors.ts';
 import { KubeError } from '../../../src/kube/errors.ts';
+import type { ResourceHandler } from '../../../src/kube/handler.ts';
 import { Informer } from '../../../src/kube/informer.ts';
+import { FullStore, IdentityStore, type ObjectStore } from '../../../src/kube/store.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { FakeKubeClient } from '../../support/fake-kube-client.ts';
 import { aModel } from '../../support/objects.ts';
@@ -9,146 +13,328 @@ import { RecordingLogger } from '../../support/recording-logger.ts';
 
 const resource = { group: 'michelangelo.api', version: 'v2', plural: 'models' };
 
-function setUp() {
+/** A handler that writes down what it is told. */
+function recorder() {
+  const told: string[] = [];
+  const name = (object: KubernetesObject): string => object.metadata.name;
+  const handler: ResourceHandler = {
+    add: (object, initial) => void told.push(`add ${name(object)}${initial ? ' initial' : ''}`),
+    update: (before, after) => {
+      const same = before.metadata.resourceVersion === after.metadata.resourceVersion;
+      told.push(`update ${name(after)}${same ? ' unchanged' : ''}`);
+    },
+    delete: (object, unknown) => void told.push(`delete ${name(object)}${unknown ? ' unknown' : ''}`),
+  };
+  return { handler, take: () => told.splice(0).sort() };
+}
+
+function setUp<Store extends ObjectStore>(store: Store, { streaming = true } = {}) {
   const client = new FakeKubeClient();
+  client.streaming = streaming;
   const clock = new FakeClock();
   const logger = new RecordingLogger();
-  const changed: string[] = [];
-  const onChange = (key: string): void => void changed.push(key);
-  const informer = new Informer({ client, resource, clock, logger, onChange, random: () => 0 });
+  const informer = new Informer({ client, resource, store, clock, logger, random: () => 0 });
+  const { handler, take } = recorder();
+  const registration = informer.addHandler(handler);
   const stop = new AbortController();
   const start = () => {
     const finished = informer.run(stop.signal);
     return () => (stop.abort(), finished);
   };
-  const take = () => changed.splice(0).sort();
-  return { client, clock, logger, informer, start, take };
+  const calls = (name: string) => client.calls.filter((call) => call === name).length;
+  return { client, clock, logger, informer, registration, start, take, calls };
 }
 
-const key = (name: string): string => `a-namespace/${name}`;
+for (const streaming of [true, false]) {
+  describe(`Informer over a ${streaming ? 'streaming' : 'paged'} list`, () => {
+    const setUpFull = () => setUp(new FullStore(), { streaming });
+
+    it('tells of every object of the initial list, and is synced only then', async () => {
+      const { client, clock, informer, registration, start, take } = setUpFull();
+      for (let index = 0; index < 1201; index += 1) client.put(aModel({ name: `m${index}`, uid: `u${index}` }));
+      assert.deepEqual([informer.synced, registration.synced], [false, false]);
+      const stop = start();
+      await clock.advance(0);
+      assert.deepEqual([informer.synced, registration.synced], [true, true]);
+      const told = take();
+      assert.equal(told.length, 1201);
+      assert.ok(told.every((line) => line.endsWith(' initial')));
+      assert.equal(informer.store.size, 1201);
+      await stop();
+    });
+
+    it('tells of additions, changes with the state before, and removals', async () => {
+      const { client, clock, informer, start, take } = setUpFull();
+      const stop = start();
+      await clock.advance(0);
+      client.put(aModel({ name: 'a', finalizers: [] }));
+      client.put(aModel({ name: 'a', finalizers: [] }, { algorithm: 'newer' }));
+      await clock.advance(0);
+      assert.deepEqual(take(), ['add a', 'update a']);
+      assert.deepEqual(informer.store.get('a-namespace/a')?.['spec'], { algorithm: 'newer' });
+      client.remove('a-namespace/a');
+      await clock.advance(0);
+      assert.deepEqual(take(), ['delete a']);
+      assert.equal(informer.store.get('a-namespace/a'), undefined);
+      await stop();
+    });
+
+    it('resumes a broken watch where it was, without listing again', async () => {
+      const { client, clock, start, take, calls } = setUpFull();
+      const stop = start();
+      await clock.advance(0);
+      const lists = calls('list') + calls('streaming-list');
+      client.cut();
+      await clock.advance(0);
+      client.put(aModel({ name: 'during-the-outage' }));
+      await clock.advance(60_000);
+      assert.deepEqual(take(), ['add during-the-outage']);
+      assert.equal(calls('list') + calls('streaming-list'), lists);
+      await stop();
+    });
+
+    it('lists again when the watch expired, and tells of what changed and what vanished in between', async () => {
+      const { client, clock, informer, start, take } = setUpFull();
+      for (const name of ['stays', 'changes']) client.put(aModel({ name, uid: name }));
+      client.put(aModel({ name: 'vanishes', uid: 'vanishes', finalizers: [] }));
+      client.put(aModel({ name: 'reborn', uid: 'first', finalizers: [] }));
+      const stop = start();
+      await clock.advance(0);
+      take();
+      client.failures.push({ call: 'watch', error: new KubeError('Expired', 'too old') });
+      client.cut();
+      await clock.advance(0);
+      client.put(aModel({ name: 'changes', uid: 'changes' }, { algorithm: 'new' }));
+      for (const name of ['vanishes', 'reborn']) client.remove(`a-namespace/${name}`);
+      client.put(aModel({ name: 'reborn', uid: 'second' }));
+      client.put(aModel({ name: 'appears', uid: 'appears' }));
+      client.compact();
+      await clock.advance(60_000);
+      assert.deepEqual(take(), [
+        'add appears',
+        'add reborn',
+        'delete reborn unknown',
+        'delete vanishes unknown',
+        'update changes',
+        'update stays unchanged',
+      ]);
+      assert.equal(informer.store.size, 4);
+      await stop();
+    });
+
+    it('removes nothing when a list breaks in the middle', async () => {
+      const { client, clock, informer, start, take } = setUpFull();
+      client.put(aModel({ name: 'a', uid: 'a' }));
+      const stop = start();
+      await clock.advance(0);
+      client.failures.push({ call: 'watch', error: new KubeError('Expired', 'too old') });
+      for (const call of ['list', 'initial-events']) {
+        client.failures.push({ call, error: new KubeError('Unavailable', 'cut') });
+      }
+      client.cut();
+      await clock.advance(1600);
+      assert.ok(informer.store.has('a-namespace/a'));
+      assert.ok(!take().some((line) => line.startsWith('delete')));
+      await clock.advance(60_000);
+      assert.ok(informer.store.has('a-namespace/a'));
+      await stop();
+    });
+
+    it('keeps trying while the API server is away, ever more slowly, and says so once', async () => {
+      const { client, clock, logger, informer, start } = setUpFull();
+      for (let index = 0; index < 5; index += 1) {
+        const error = new KubeError('Unavailable', 'connection refused');
+        client.failures.push({ call: streaming ? 'streaming-list' : 'list', error });
+      }
+      const stop = start();
+      await clock.advance(0);
+      assert.equal(informer.synced, false);
+      await clock.advance(60_000);
+      assert.equal(informer.synced, true);
+      assert.equal(logger.messages().filter((message) => message.startsWith('List failed')).length, 1);
+      await stop();
+    });
+
+    it('honours the wait an overloaded API server asks for, and does not list for it', async () => {
+      const { client, clock, start, take, calls } = setUpFull();
+      const stop = start();
+      await clock.advance(0);
+      const lists = calls('list') + calls('streaming-list');
+      const error = new KubeError('TooManyRequests', 'busy', { retryAfterMs: 20_000 });
+      client.failures.push({ call: 'stream', error });
+      client.put(aModel({ name: 'a' }));
+      await clock.advance(0);
+      client.put(aModel({ name: 'b' }));
+      await clock.advance(19_999);
+      assert.deepEqual(take(), []);
+      await clock.advance(1);
+      assert.deepEqual(take(), ['add a', 'add b']);
+      assert.equal(calls('list') + calls('streaming-list'), lists);
+      await stop();
+    });
+
+    it('waits for a CRD that is not installed, says which once, and starts when it appears', async () => {
+      const { client, clock, logger, informer, start, take } = setUpFull();
+      client.installed = false;
+      const stop = start();
+      await clock.advance(30_000);
+      assert.equal(informer.installed, false);
+      const waiting = logger
+        .messages()
+        .filter((message) => message.includes('models.michelangelo.api is not installed'));
+      assert.equal(waiting.length, 1);
+      client.installed = true;
+      client.put(aModel({ name: 'first' }));
+      await clock.advance(5000);
+      assert.equal(informer.installed, true);
+      assert.deepEqual(take(), ['add first initial']);
+      await stop();
+    });
+
+    it('does not ask in a tight loop a server that closes every watch at once', async () => {
+      const { client, clock, start, calls } = setUpFull();
+      client.watch = (...args) => {
+        const [, options] = args;
+        const signal = options.sendInitialEvents === true ? args[2] : AbortSignal.abort();
+        return FakeKubeClient.prototype.watch.apply(client, [args[0], options, signal]);
+      };
+      const stop = start();
+      await clock.advance(0);
+      client.cut();
+      await clock.advance(60_000);
+      assert.ok(calls('watch') < 15, String(calls('watch')));
+      await stop();
+    });
+
+    it('leaves no timer behind when it stops', async () => {
+      const { client, clock, start } = setUpFull();
+      client.failures.push({ call: 'list', error: new KubeError('Unavailable', 'connection refused') });
+      client.failures.push({ call: 'streaming-list', error: new KubeError('Unavailable', 'connection refused') });
+      const stop = start();
+      await clock.advance(0);
+      await stop();
+      assert.equal(clock.pending, 0);
+    });
+  });
+}
 
 describe('Informer', () => {
-  it('reports every object of the initial list, and is synced only then', async () => {
-    const { client, clock, informer, start, take } = setUp();
-    for (let index = 0; index < 1201; index += 1) client.put(aModel({ name: `m${index}`, uid: `u${index}` }));
-    assert.equal(informer.synced, false);
+  it('falls back to pages for good where the server refuses a streaming list', async () => {
+    const { client, clock, start, calls } = setUp(new FullStore(), { streaming: false });
     const stop = start();
     await clock.advance(0);
-    assert.equal(informer.synced, true);
-    assert.equal(take().length, 1201);
-    assert.equal(client.calls.filter((call) => call === 'list').length, 3);
-    await stop();
-  });
-
-  it('reports additions, changes and removals, and reads the latest state', async () => {
-    const { client, clock, informer, start, take } = setUp();
-    const stop = start();
-    await clock.advance(0);
-    client.put(aModel({ name: 'a', finalizers: [] }));
-    client.put(aModel({ name: 'a', finalizers: [] }, { algorithm: 'newer' }));
-    await clock.advance(0);
-    assert.deepEqual(take(), [key('a'), key('a')]);
-    assert.deepEqual(informer.get(key('a'))?.['spec'], { algorithm: 'newer' });
-    client.remove(key('a'));
-    await clock.advance(0);
-    assert.deepEqual(take(), [key('a')]);
-    assert.equal(informer.get(key('a')), undefined);
-    await stop();
-  });
-
-  it('resumes a broken watch where it was, without listing again', async () => {
-    const { client, clock, start, take } = setUp();
-    const stop = start();
-    await clock.advance(0);
-    client.cut();
-    await clock.advance(0);
-    client.put(aModel({ name: 'during-the-outage' }));
-    await clock.advance(60_000);
-    assert.deepEqual(take(), [key('during-the-outage')]);
-    assert.equal(client.calls.filter((call) => call === 'list').length, 1);
-    await stop();
-  });
-
-  it('lists again when the watch expired, and reports what changed and what vanished in between', async () => {
-    const { client, clock, informer, start, take } = setUp();
-    client.put(aModel({ name: 'stays' }));
-    client.put(aModel({ name: 'changes' }));
-    client.put(aModel({ name: 'vanishes', finalizers: [] }));
-    const stop = start();
-    await clock.advance(0);
-    take();
+    client.compact();
     client.failures.push({ call: 'watch', error: new KubeError('Expired', 'too old') });
     client.cut();
-    await clock.advance(0);
-    client.put(aModel({ name: 'changes' }, { algorithm: 'new' }));
-    client.remove(key('vanishes'));
-    client.put(aModel({ name: 'appears' }));
-    client.compact();
     await clock.advance(60_000);
-    assert.deepEqual(take(), [key('appears'), key('changes'), key('vanishes')]);
-    assert.equal(informer.get(key('vanishes')), undefined);
+    assert.deepEqual([calls('streaming-list'), calls('list')], [1, 2]);
     await stop();
   });
 
-  it('keeps trying while the API server is away, ever more slowly, and says so once', async () => {
-    const { client, clock, logger, informer, start } = setUp();
-    for (let index = 0; index < 5; index += 1) {
-      client.failures.push({ call: 'list', error: new KubeError('Unavailable', 'connection refused') });
-    }
+  it('gives a late handler what is there as its own initial list', async () => {
+    const { client, clock, informer, start } = setUp(new FullStore());
+    client.put(aModel({ name: 'a' }));
     const stop = start();
     await clock.advance(0);
-    assert.equal(informer.synced, false);
-    await clock.advance(60_000);
-    assert.equal(informer.synced, true);
-    assert.equal(logger.messages().filter((message) => message.startsWith('List failed')).length, 1);
+    const late = recorder();
+    const registration = informer.addHandler(late.handler);
+    assert.equal(registration.synced, true);
+    assert.deepEqual(late.take(), ['add a initial']);
+    client.put(aModel({ name: 'b' }));
+    await clock.advance(0);
+    assert.deepEqual(late.take(), ['add b']);
+    registration.remove();
+    client.put(aModel({ name: 'c' }));
+    await clock.advance(0);
+    assert.deepEqual(late.take(), []);
     await stop();
   });
 
-  it('honours the wait an overloaded API server asks for', async () => {
-    const { client, clock, informer, start } = setUp();
-    const error = new KubeError('TooManyRequests', 'busy', { retryAfterMs: 20_000 });
-    client.failures.push({ call: 'list', error });
-    const stop = start();
-    await clock.advance(19_999);
-    assert.equal(informer.synced, false);
-    await clock.advance(1);
-    assert.equal(informer.synced, true);
-    await stop();
-  });
-
-  it('waits for a CRD that is not installed, says which once, and starts when it appears', async () => {
-    const { client, clock, logger, informer, start, take } = setUp();
-    client.installed = false;
-    const stop = start();
-    await clock.advance(30_000);
-    assert.equal(informer.installed, false);
-    const waiting = logger.messages().filter((message) => message.includes('models.michelangelo.api is not installed'));
-    assert.equal(waiting.length, 1);
-    client.installed = true;
-    client.put(aModel({ name: 'first' }));
-    await clock.advance(5000);
-    assert.equal(informer.installed, true);
-    assert.deepEqual(take(), [key('first')]);
-    await stop();
-  });
-
-  it('does not ask in a tight loop a server that closes every watch at once', async () => {
-    const { client, clock, start } = setUp();
-    client.watch = (...args) => {
-      return FakeKubeClient.prototype.watch.apply(client, [args[0], args[1], AbortSignal.abort()]);
+  it('goes on, and tells the other handlers, when one throws', async () => {
+    const { client, clock, logger, informer, start, take } = setUp(new FullStore());
+    const broken = (): never => {
+      throw new CodedError('BROKEN', 'broken handler');
     };
+    informer.addHandler({ add: broken, update: broken, delete: broken });
     const stop = start();
-    await clock.advance(60_000);
-    assert.ok(client.calls.filter((call) => call === 'watch').length < 15);
+    await clock.advance(0);
+    client.put(aModel({ name: 'a' }));
+    client.put(aModel({ name: 'a' }));
+    await clock.advance(0);
+    assert.deepEqual(take(), ['add a', 'update a']);
+    assert.equal(logger.messages().filter((message) => message === 'An event handler failed').length, 2);
     await stop();
   });
 
-  it('leaves no timer behind when it stops', async () => {
-    const { client, clock, start } = setUp();
-    client.failures.push({ call: 'list', error: new KubeError('Unavailable', 'connection refused') });
-    const stop = start();
+  it('stores what the transform makes of an object, once', async () => {
+    const { client, clock } = setUp(new FullStore());
+    const store = new FullStore();
+    let runs = 0;
+    const transform = (object: KubernetesObject): KubernetesObject => {
+      runs += 1;
+      return { ...object, spec: {} };
+    };
+    const informer = new Informer({ client, resource, store, clock, logger: new RecordingLogger(), transform });
+    client.put(aModel({ name: 'a' }));
+    const stop = new AbortController();
+    const finished = informer.run(stop.signal);
     await clock.advance(0);
-    await stop();
-    assert.equal(clock.pending, 0);
+    assert.deepEqual(store.get('a-namespace/a')?.['spec'], {});
+    assert.equal(runs, 1);
+    stop.abort();
+    await finished;
+  });
+});
+
+describe('FullStore', () => {
+  it('finds objects by index, and no longer under a value they have lost', () => {
+    const store = new FullStore({
+      algorithm: (object) => [(object['spec'] as { algorithm: string }).algorithm],
+    });
+    store.set(aModel({ name: 'a' }, { algorithm: 'x' }));
+    store.set(aModel({ name: 'b' }, { algorithm: 'x' }));
+    const names = (value: string) => store.byIndex('algorithm', value).map((object) => object.metadata.name);
+    assert.deepEqual(names('x'), ['a', 'b']);
+    store.set(aModel({ name: 'a' }, { algorithm: 'y' }));
+    assert.deepEqual([names('x'), names('y')], [['b'], ['a']]);
+    store.delete('a-namespace/b');
+    assert.deepEqual([names('x'), names('none')], [[], []]);
+    assert.deepEqual(store.byIndex('undeclared', 'x'), []);
+  });
+});
+
+describe('IdentityStore', () => {
+  it('holds an object until it is released, and its identity for as long as it exists', () => {
+    const store = new IdentityStore();
+    const object = aModel({ resourceVersion: '1' });
+    store.set(object);
+    assert.equal(store.get('a-namespace/a-model'), object);
+    store.release('a-namespace/a-model', '1');
+    assert.equal(store.get('a-namespace/a-model'), undefined);
+    assert.ok(store.has('a-namespace/a-model'));
+    assert.equal(store.heldCount, 0);
+    const [stub] = [...store.values()];
+    assert.deepEqual(stub?.metadata, {
+      namespace: 'a-namespace',
+      name: 'a-model',
+      uid: object.metadata.uid,
+      resourceVersion: '1',
+    });
+  });
+
+  it('does not release a state that is newer than the one dealt with', () => {
+    const store = new IdentityStore();
+    store.set(aModel({ resourceVersion: '1' }));
+    store.set(aModel({ resourceVersion: '2' }));
+    store.release('a-namespace/a-model', '1');
+    assert.equal(store.get('a-namespace/a-model')?.metadata.resourceVersion, '2');
+  });
+
+  it('does not hold again what a new list merely repeats', () => {
+    const store = new IdentityStore();
+    store.set(aModel({ resourceVersion: '1' }));
+    store.release('a-namespace/a-model', '1');
+    assert.equal(store.set(aModel({ resourceVersion: '1' }))?.metadata.resourceVersion, '1');
+    assert.equal(store.heldCount, 0);
   });
 });

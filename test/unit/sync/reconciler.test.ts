@@ -22,7 +22,7 @@ function setUp(options: { readonly evictImmutableKinds?: boolean } = {}) {
   const reconciler = new ObjectReconciler({
     kind: modelKind,
     resource: { group: 'michelangelo.api', version: 'v2', plural: 'models' },
-    getObject: (key) => cached ?? client.get(key),
+    getObject: (key) => Promise.resolve(cached ?? client.object(key)),
     client,
     storage,
     encode: encodeObject,
@@ -41,7 +41,7 @@ function setUp(options: { readonly evictImmutableKinds?: boolean } = {}) {
       for (let run = 0; run < 10; run += 1) await reconciler.reconcile(KEY);
     },
     /** Makes the local copy lag behind the API server. */
-    freezeCache: () => (cached = client.get(KEY)),
+    freezeCache: () => (cached = client.object(KEY)),
     put: (metadata: Partial<ObjectMeta> = {}, spec: JsonObject = {}) => client.put(aModel(metadata, spec)),
     stored: () => storage.getById(modelKind, UID),
     writes: () => storage.calls.filter((call) => !call.startsWith('get')),
@@ -66,7 +66,7 @@ describe('ObjectReconciler', () => {
     client.remove(KEY);
     assert.deepEqual(await reconcile(), done);
     assert.deepEqual(writes(), ['finish']);
-    assert.deepEqual(client.get(KEY)?.metadata.finalizers, ['other/finalizer']);
+    assert.deepEqual(client.object(KEY)?.metadata.finalizers, ['other/finalizer']);
     const row = await stored();
     assert.equal(row?.state, 'deleted');
     assert.equal(row.deleteTime, '2026-01-03T00:00:00.000000Z');
@@ -77,7 +77,7 @@ describe('ObjectReconciler', () => {
     const { put, client, settle, stored } = setUp();
     put({ annotations: deleting });
     await settle();
-    assert.equal(client.get(KEY), undefined);
+    assert.equal(client.object(KEY), undefined);
     assert.equal((await stored())?.state, 'deleted');
   });
 
@@ -85,7 +85,7 @@ describe('ObjectReconciler', () => {
     const { put, client, settle, stored } = setUp();
     put({ annotations: immutable });
     await settle();
-    assert.equal(client.get(KEY), undefined);
+    assert.equal(client.object(KEY), undefined);
     const row = await stored();
     assert.equal(row?.state, 'evicted');
     assert.equal(row.deleteTime, undefined);
@@ -104,10 +104,10 @@ describe('ObjectReconciler', () => {
     client.remove(KEY);
     storage.down = true;
     await assert.rejects(reconcile(), { code: 'STORAGE_UNAVAILABLE' });
-    assert.deepEqual(client.get(KEY)?.metadata.finalizers, [FINALIZER]);
+    assert.deepEqual(client.object(KEY)?.metadata.finalizers, [FINALIZER]);
     storage.down = false;
     await settle();
-    assert.equal(client.get(KEY), undefined);
+    assert.equal(client.object(KEY), undefined);
   });
 
   it('releases an object that was never stored, leaving a tombstone', async () => {
@@ -115,7 +115,7 @@ describe('ObjectReconciler', () => {
     put();
     client.remove(KEY);
     await settle();
-    assert.equal(client.get(KEY), undefined);
+    assert.equal(client.object(KEY), undefined);
     assert.equal((await stored())?.state, 'deleted');
   });
 
@@ -124,7 +124,7 @@ describe('ObjectReconciler', () => {
     put({ finalizers: [FINALIZER, 'other/finalizer'] });
     client.remove(KEY);
     await settle();
-    const held = client.get(KEY);
+    const held = client.object(KEY);
     assert.ok(held !== undefined);
     client.put({ ...held, status: { last: 'words' } });
     await settle();
@@ -137,11 +137,11 @@ describe('ObjectReconciler', () => {
     put();
     client.remove(KEY);
     freezeCache();
-    const newer = client.get(KEY);
+    const newer = client.object(KEY);
     assert.ok(newer !== undefined);
     client.put({ ...newer, status: { changed: 'meanwhile' } });
     assert.deepEqual(await reconcile(), { kind: 'requeue-after', delayMs: 1000 });
-    assert.deepEqual(client.get(KEY)?.metadata.finalizers, [FINALIZER]);
+    assert.deepEqual(client.object(KEY)?.metadata.finalizers, [FINALIZER]);
   });
 
   it('does not delete a marked object whose mark was taken off meanwhile, and revives its row', async () => {
@@ -150,7 +150,7 @@ describe('ObjectReconciler', () => {
     freezeCache();
     const unmarked = put();
     await reconcile();
-    assert.ok(client.get(KEY) !== undefined);
+    assert.ok(client.object(KEY) !== undefined);
     assert.equal((await stored())?.state, 'deleted');
     const { reconcile: reconcileAgain } = withCache(storage, client, unmarked);
     await reconcileAgain();
@@ -163,9 +163,9 @@ describe('ObjectReconciler', () => {
     freezeCache();
     put({ annotations: immutable }, { algorithm: 'changed' });
     assert.deepEqual(await reconcile(), { kind: 'requeue-after', delayMs: 1000 });
-    assert.ok(client.get(KEY) !== undefined);
+    assert.ok(client.object(KEY) !== undefined);
     await settle();
-    assert.equal(client.get(KEY)?.metadata.deletionTimestamp, undefined);
+    assert.equal(client.object(KEY)?.metadata.deletionTimestamp, undefined);
   });
 
   it('does not evict when what is read back is not what was written', async () => {
@@ -177,7 +177,7 @@ describe('ObjectReconciler', () => {
       return row === undefined ? undefined : { ...row, json: '{"something":"else"}' };
     };
     await assert.rejects(reconcile(), { code: 'ROW_MISMATCH' });
-    assert.equal(client.get(KEY)?.metadata.deletionTimestamp, undefined);
+    assert.equal(client.object(KEY)?.metadata.deletionTimestamp, undefined);
   });
 
   it('counts a deletion by anybody as eviction once the intent to evict is stored', async () => {
@@ -187,7 +187,7 @@ describe('ObjectReconciler', () => {
     await assert.rejects(reconcile());
     client.remove(KEY);
     await settle();
-    assert.equal(client.get(KEY), undefined);
+    assert.equal(client.object(KEY), undefined);
     assert.equal((await stored())?.state, 'evicted');
   });
 
@@ -196,10 +196,10 @@ describe('ObjectReconciler', () => {
       const { put, client, reconcile, settle, storage } = setUp();
       put({ annotations, finalizers: [] });
       await reconcile();
-      assert.deepEqual(client.get(KEY)?.metadata.finalizers, [FINALIZER]);
+      assert.deepEqual(client.object(KEY)?.metadata.finalizers, [FINALIZER]);
       assert.deepEqual(storage.calls, []);
       await settle();
-      assert.equal(client.get(KEY), undefined);
+      assert.equal(client.object(KEY), undefined);
     }
   });
 
@@ -239,16 +239,16 @@ describe('ObjectReconciler', () => {
     freezeCache();
     storage.finish = () => Promise.resolve('stale');
     await assert.rejects(reconcile(), { code: 'SYNC_STALE' });
-    assert.deepEqual(client.get(KEY)?.metadata.finalizers, [FINALIZER]);
+    assert.deepEqual(client.object(KEY)?.metadata.finalizers, [FINALIZER]);
   });
 
   it('does nothing more when it is run again', async () => {
     const { put, client, settle, stored } = setUp();
     put({ annotations: immutable, finalizers: [FINALIZER, 'other/finalizer'] });
     await settle();
-    const before = { object: client.get(KEY), row: await stored() };
+    const before = { object: client.object(KEY), row: await stored() };
     await settle();
-    assert.deepEqual({ object: client.get(KEY), row: await stored() }, before);
+    assert.deepEqual({ object: client.object(KEY), row: await stored() }, before);
   });
 });
 
@@ -256,7 +256,7 @@ function withCache(storage: MemoryStorage, client: FakeKubeClient, object: Kuber
   const reconciler = new ObjectReconciler({
     kind: modelKind,
     resource: { group: 'michelangelo.api', version: 'v2', plural: 'models' },
-    getObject: () => object,
+    getObject: () => Promise.resolve(object),
     client,
     storage,
     encode: encodeObject,

@@ -1,0 +1,36 @@
+// JSON numbers beyond 2^53 survive: they are kept as raw text inside the parsed value, and JSON.stringify writes that
+// text again. Only objects that have such a number pay for it.
+
+/** What an oversized number parses to; JSON.stringify gives back `rawJSON` as it is. */
+export interface RawNumber {
+  readonly rawJSON: string;
+}
+
+interface RawJson {
+  readonly rawJSON: (this: void, text: string) => RawNumber;
+  readonly isRawJSON: (this: void, value: unknown) => value is RawNumber;
+}
+
+const { rawJSON, isRawJSON } = JSON as unknown as RawJson;
+
+/** Sixteen digits in a row may be more than a double holds. Digits inside strings only cost time. */
+const MAYBE_LARGE = /\d{16}/;
+
+export function parseLossless(text: string): unknown {
+  if (!MAYBE_LARGE.test(text)) return JSON.parse(text);
+  return JSON.parse(text, ((_key: string, value: unknown, context: { readonly source?: string }) => {
+    if (typeof value !== 'number' || context.source === undefined || survives(value, context.source)) return value;
+    return rawJSON(context.source);
+  }) as (key: string, value: unknown) => unknown);
+}
+
+/** The nearest double of a number that was kept as text; undefined for anything else. */
+export function rawNumberValue(value: unknown): number | undefined {
+  return isRawJSON(value) ? Number(value.rawJSON) : undefined;
+}
+
+function survives(value: number, source: string): boolean {
+  if (Number.isSafeInteger(value)) return true;
+  // Fractions are doubles for everybody; integers are what identifiers are made of.
+  return !/^-?\d+$/.test(source);
+}

@@ -1,0 +1,25 @@
+import type { KubernetesObject } from '../api/object.ts';
+
+/**
+ * What an informer tells about the objects of one resource. Called synchronously and in order, after the local copy has
+ * changed; a handler must only enqueue. Objects are shared: never change them.
+ */
+export interface ResourceHandler {
+  /** `initial` while the first list is handed over, to this handler; late handlers get a first list of their own. */
+  add(object: KubernetesObject, initial: boolean): void;
+  /** With the same resourceVersion on both sides it is a repetition (resync or a new list), not a change. */
+  update(before: KubernetesObject, after: KubernetesObject): void;
+  /** `finalStateUnknown`: the removal was seen in a list only; the object is the last state that was known. */
+  delete(object: KubernetesObject, finalStateUnknown: boolean): void;
+}
+
+export interface HandlerRegistration {
+  /** True once this handler was given the whole initial list. */
+  readonly synced: boolean;
+  remove(): void;
+}
+
+/** The part of an informer that sources need. */
+export interface Informs {
+  addHandler(handler: ResourceHandler): HandlerRegistration;
+}

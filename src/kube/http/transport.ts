@@ -1,0 +1,144 @@
+import type { Readable } from 'node:stream';
+import { Agent, type Dispatcher, request } from 'undici';
+import type { Clock } from '../../base/clock.ts';
+import { messageOf } from '../../base/errors.ts';
+import { valueAt } from '../../base/json.ts';
+import { KubeError, reasonOfStatus } from '../errors.ts';
+import { CredentialSource, type KubeconfigSource } from './credentials.ts';
+import { type RateLimit, RequestLimiter } from './limiter.ts';
+
+export interface Call {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  readonly path: string;
+  readonly query?: Readonly<Record<string, string>>;
+  readonly body?: object;
+  readonly contentType?: string;
+  readonly accept?: string;
+  readonly signal?: AbortSignal;
+  readonly bodyTimeoutMs?: number;
+}
+
+/** Told about every call, for metrics. */
+export interface TransportObserver {
+  /** `code` is the HTTP status, or 0 where no answer came. */
+  answered(method: Call['method'], code: number, durationMs: number): void;
+  /** Milliseconds a call waited for the client's own rate limit. */
+  throttled(waitedMs: number): void;
+}
+
+export interface TransportOptions extends KubeconfigSource {
+  readonly clock: Clock;
+  readonly limit?: RateLimit;
+  readonly observer?: TransportObserver;
+  /** Most connections open at once. */
+  readonly connections?: number;
+}
+
+export interface Transport {
+  /** The body of a successful answer. Everything else is a KubeError. */
+  send(call: Call): Promise<Readable>;
+  close(): Promise<void>;
+}
+
+const HEADERS_TIMEOUT_MS = 30_000;
+const BODY_TIMEOUT_MS = 60_000;
+const CONNECT_TIMEOUT_MS = 10_000;
+const MAX_CONNECTIONS = 64;
+const NO_LIMIT: RateLimit = { queriesPerSecond: 0, burst: 0 };
+const never = new AbortController().signal;
+
+/** One pool of connections for all calls; client-node, left alone, opens a TLS connection per call. */
+export class PooledTransport implements Transport {
+  readonly #options: TransportOptions;
+  readonly #credentials: CredentialSource;
+  readonly #limiter: RequestLimiter;
+  #agent: Agent | undefined;
+  #agentIdentity = '';
+
+  constructor(options: TransportOptions) {
+    this.#options = options;
+    this.#credentials = new CredentialSource(options, options.clock);
+    this.#limiter = new RequestLimiter(options.limit ?? NO_LIMIT, options.clock);
+  }
+
+  async send(call: Call): Promise<Readable> {
+    const waitedMs = await this.#limiter.acquire(call.signal ?? never);
+    if (waitedMs > 0) this.#options.observer?.throttled(waitedMs);
+    let response = await this.#request(call);
+    if (response.statusCode === 401) {
+      // Tokens rotate: once more with credentials read again.
+      await response.body.dump();
+      this.#credentials.expire();
+      response = await this.#request(call);
+    }
+    const reason = reasonOfStatus(response.statusCode, call.contentType === 'application/json-patch+json');
+    if (reason === undefined) return response.body;
+    const retryAfter = Number(response.headers['retry-after']);
+    const details = Number.isFinite(retryAfter) ? { retryAfterMs: retryAfter * 1000 } : {};
+    throw new KubeError(reason, await describeFailure(call, response), details);
+  }
+
+  async close(): Promise<void> {
+    await this.#agent?.destroy();
+  }
+
+  async #request(call: Call): Promise<Dispatcher.ResponseData> {
+    const { clock, observer } = this.#options;
+    const started = clock.monotonicMs();
+    try {
+      const response = await this.#dispatch(call);
+      observer?.answered(call.method, response.statusCode, clock.monotonicMs() - started);
+      return response;
+    } catch (error) {
+      observer?.answered(call.method, 0, clock.monotonicMs() - started);
+      throw unavailable(`${call.method} ${call.path}`, error);
+    }
+  }
+
+  async #dispatch(call: Call): Promise<Dispatcher.ResponseData> {
+    const { identity, tls, headers } = await this.#credentials.get();
+    const query = new URLSearchParams(call.query).toString();
+    const content = call.body === undefined ? {} : { 'content-type': call.contentType ?? 'application/json' };
+    return request(`${this.#credentials.server}${call.path}${query === '' ? '' : `?${query}`}`, {
+      method: call.method,
+      dispatcher: this.#agentFor(identity, tls),
+      headers: { ...headers, accept: call.accept ?? 'application/json', ...content },
+      body: call.body === undefined ? null : JSON.stringify(call.body),
+      signal: call.signal ?? null,
+      headersTimeout: HEADERS_TIMEOUT_MS,
+      bodyTimeout: call.bodyTimeoutMs ?? BODY_TIMEOUT_MS,
+    });
+  }
+
+  /** A new agent when the TLS material changed; running watches keep the old one until they end. */
+  #agentFor(identity: string, tls: object): Agent {
+    if (this.#agent === undefined || identity !== this.#agentIdentity) {
+      void this.#agent?.close();
+      const connections = this.#options.connections ?? MAX_CONNECTIONS;
+      this.#agent = new Agent({ connect: { ...tls, timeout: CONNECT_TIMEOUT_MS }, connections, allowH2: false });
+      this.#agentIdentity = identity;
+    }
+    return this.#agent;
+  }
+}
+
+export function unavailable(what: string, cause: unknown): KubeError {
+  const why = cause === undefined ? '' : `: ${messageOf(cause)}`;
+  return new KubeError('Unavailable', `The Kubernetes API server did not answer (${what})${why}`, { cause });
+}
+
+async function describeFailure(call: Call, response: Dispatcher.ResponseData): Promise<string> {
+  const text = await response.body.text().catch(() => '');
+  return `${call.method} ${call.path}: ${messageOfStatus(text) ?? `HTTP ${response.statusCode}`}`;
+}
+
+/** The message of a Kubernetes Status; undefined where the body is something else. */
+function messageOfStatus(text: string): string | undefined {
+  try {
+    const message = valueAt(JSON.parse(text), ['message']);
+    return typeof message === 'string' ? message.slice(0, 500) : undefined;
+  } catch {
+    // Proxies and half-started servers answer with plain text; the HTTP status says enough.
+    return undefined;
+  }
+}
