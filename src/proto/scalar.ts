@@ -1,5 +1,6 @@
 import { type BinaryReader, type BinaryWriter, base64Decode, base64Encode, WireType } from '@bufbuild/protobuf/wire';
 import type { JsonValue } from '../base/json.ts';
+import { isRawNumber } from '../base/lossless-json.ts';
 import type { FieldDescriptor, ScalarType } from './descriptor.ts';
 import { enumType } from './enum-type.ts';
 
@@ -139,8 +140,9 @@ function parseInt32(value: unknown): number | undefined {
   return value >= -INT32_LIMIT && value < INT32_LIMIT ? value + 0 : undefined;
 }
 
-/** Numbers beyond 2^53 are refused: JSON has already rounded them. */
-function parseInt64(value: unknown): bigint | undefined {
+/** Numbers beyond 2^53 are refused unless they were kept as text: JSON has already rounded them. */
+function parseInt64(received: unknown): bigint | undefined {
+  const value = isRawNumber(received) ? received.rawJSON : received;
   if (typeof value === 'number') return Number.isSafeInteger(value) ? BigInt(value) : undefined;
   if (typeof value !== 'string' || !decimalInteger.test(value)) return undefined;
   const number = BigInt(value);
@@ -155,6 +157,7 @@ const nonFinite: ReadonlyMap<unknown, number> = new Map([
 ]);
 
 function parseDouble(value: unknown): number | undefined {
+  if (isRawNumber(value)) return Number(value.rawJSON);
   return typeof value === 'number' ? value : nonFinite.get(value);
 }
 

@@ -1,5 +1,6 @@
 import { type BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 import type { JsonObject, JsonValue } from '../base/json.ts';
+import { isRawNumber } from '../base/lossless-json.ts';
 import { limitDecodingDepth, limitEncodingDepth, objectAt, sortedEntries, undecodable, unencodable } from './guard.ts';
 import { child, type Position } from './position.ts';
 import { visitFields } from './wire-fields.ts';
@@ -29,6 +30,8 @@ export function writeStruct(writer: BinaryWriter, value: unknown, at: Position):
 function writeValue(writer: BinaryWriter, value: unknown, at: Position): void {
   if (value === null) writer.tag(VALUE.null, WireType.Varint).int32(0);
   else if (typeof value === 'number') writeNumber(writer, value, at);
+  // A Struct has doubles only; the json column keeps every digit.
+  else if (isRawNumber(value)) writeNumber(writer, Number(value.rawJSON), at);
   else if (typeof value === 'string') writeText(writer, value, at);
   else if (typeof value === 'boolean') writer.tag(VALUE.bool, WireType.Varint).bool(value);
   else if (Array.isArray(value)) writeList(writer, value, at);
