@@ -103,8 +103,8 @@ function createLoop(kind: KindDefinition, parts: Parts): KindLoop {
   });
   const controller: Controller = new Controller({
     name: `ingester_${kind.kind}`,
-    workers: ingester.concurrentReconcilesMap[kind.kind] ?? ingester.concurrentReconciles,
-    requeuePeriodMs: ingester.requeuePeriodMap[kind.kind] ?? ingester.requeuePeriod,
+    maxConcurrentReconciles: ingester.concurrentReconcilesMap[kind.kind] ?? ingester.concurrentReconciles,
+    retry: { baseMs: 250, capMs: ingester.requeuePeriodMap[kind.kind] ?? ingester.requeuePeriod },
     reconcile: async (key) => {
       const seen = store.get(key)?.metadata.resourceVersion;
       const result = await reconciler.reconcile(key);

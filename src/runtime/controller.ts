@@ -1,94 +1,239 @@
-import { backoffMs } from '../base/backoff.ts';
+// Workers that take keys from one queue. All retry policy of the program is in `#settle` and `#fail`:
+//
+//   done                  its failures are forgotten
+//   requeue-after         its failures are forgotten, and it comes again after the delay
+//   TerminalError         nothing: it comes again only when something adds it, and its failures still count then
+//   CodedError, retry no  comes again after the longest wait, because only a change elsewhere can help
+//   anything else thrown  comes again after a wait that doubles with every failure of this key
+//
+// A key that comes again keeps its priority.
 import type { Clock } from '../base/clock.ts';
 import { CodedError } from '../base/errors.ts';
 import type { Logger } from '../base/logger.ts';
-import { WorkQueue } from './work-queue.ts';
+import { isAborted, onAbort } from './abort.ts';
+import { type ControllerMetrics, noControllerMetrics } from './controller-metrics.ts';
+import { AlreadyStartedError, TerminalError } from './errors.ts';
+import { defaultRetry, ItemExponentialRateLimiter, type RateLimiter, type RetryOptions } from './rate-limiter.ts';
+import type { Reconcile, ReconcileResult } from './reconcile.ts';
+import { ReconcileRun } from './reconcile-run.ts';
+import type { Source } from './source.ts';
+import { startSource } from './start-source.ts';
+import { type AgingOptions, defaultAging, LOW_PRIORITY, type Taken, WorkQueue } from './work-queue.ts';
 
-export type ReconcileResult = { readonly kind: 'done' } | { readonly kind: 'requeue-after'; readonly delayMs: number };
-
-export const done: ReconcileResult = { kind: 'done' };
+export { done, type ReconcileResult } from './reconcile.ts';
 
 export interface ControllerOptions {
+  /** Name in logs and metrics. */
   readonly name: string;
-  readonly workers: number;
-  /** Upper bound of the wait before a failed key is tried again, in milliseconds. */
-  readonly requeuePeriodMs: number;
-  readonly reconcile: (key: string) => Promise<ReconcileResult>;
+  readonly reconcile: Reconcile;
   readonly clock: Clock;
   readonly logger: Logger;
+  /** More can be added with `watch`. */
+  readonly sources?: readonly Source[];
+  /** 20 unless given. */
+  readonly maxConcurrentReconciles?: number;
+  /** First and longest wait before a failed key is tried again. */
+  readonly retry?: RetryOptions;
+  readonly aging?: AgingOptions;
+  /** After this a reconcile is asked to stop. Unlimited unless given. */
+  readonly reconcileTimeoutMs?: number;
+  /** Longest wait for the sources; two minutes unless given, Infinity for no limit. */
+  readonly cacheSyncTimeoutMs?: number;
+  /** What becomes of mistakes in the reconcile: an error of that key, unless given, or the end of the controller. */
+  readonly panics?: 'recover' | 'rethrow';
+  /** Asked before every reconcile; false ends the controller before it does anything more. For leadership. */
+  readonly mayWork?: () => boolean;
+  readonly metrics?: ControllerMetrics;
 }
 
-const FIRST_RETRY_MS = 250;
+const DEFAULT_WORKERS = 20;
+const DEFAULT_SYNC_TIMEOUT_MS = 120_000;
 
-/** Workers that take keys from one queue. All retry policy of the program is in `#settle` and `#fail`. */
+type State = 'new' | 'running' | 'stopped';
+
 export class Controller {
   readonly #options: ControllerOptions;
+  readonly #retryCapMs: number;
+  readonly #limiter: RateLimiter;
+  readonly #metrics: ControllerMetrics;
   readonly #queue: WorkQueue;
+  readonly #sources: Source[];
+  /** Failures in a row of the keys that wait for another attempt. */
   readonly #failures = new Map<string, number>();
+  readonly #runs = new Set<ReconcileRun>();
+  #state: State = 'new';
+  /** Ends the sources: with the signal they were started with, or when the controller stops, whichever is first. */
+  readonly #sourcesEnd = new AbortController();
+  #sourcesSynced: Promise<void> | undefined;
 
   constructor(options: ControllerOptions) {
     this.#options = options;
-    this.#queue = new WorkQueue(options.clock);
+    const { clock, sources = [], metrics = noControllerMetrics, aging = defaultAging, retry = defaultRetry } = options;
+    this.#sources = [...sources];
+    this.#metrics = metrics;
+    this.#retryCapMs = retry.capMs;
+    this.#limiter = new ItemExponentialRateLimiter(retry);
+    this.#queue = new WorkQueue(clock, { limiter: this.#limiter, aging, metrics: metrics.queue });
+    metrics.maxConcurrentReconciles(options.maxConcurrentReconciles ?? DEFAULT_WORKERS);
+  }
+
+  get name(): string {
+    return this.#options.name;
   }
 
   enqueue(key: string): void {
     this.#queue.add(key);
   }
 
-  /** Number of keys whose last attempt failed. */
+  /** Adds a source. After the start it is started at once, and the returned promise waits for it. */
+  watch(source: Source): Promise<void> {
+    this.#sources.push(source);
+    return this.#sourcesSynced === undefined ? Promise.resolve() : this.#startSource(source);
+  }
+
+  /** Number of keys whose last attempt failed and that wait for another. */
   get failing(): number {
     return this.#failures.size;
   }
 
-  /** Tries every failed key at once, for example when the database is back, instead of when its wait is over. */
+  /** Tries every failed key at once, for example when the database is back. Fresh events still go first. */
   retryFailed(): void {
-    for (const key of this.#failures.keys()) this.#queue.add(key);
+    for (const key of this.#failures.keys()) this.#queue.addWithOptions(key, { priority: LOW_PRIORITY });
   }
 
-  /** Works until aborted; resolves when every worker has finished the key it holds. */
+  /** Starts the sources and waits for them, without working: so that a standby takes over with full caches. */
+  warmup(signal: AbortSignal): Promise<void> {
+    this.#sourcesSynced ??= this.#startSources(signal);
+    return this.#sourcesSynced;
+  }
+
+  /**
+   * Works until aborted; resolves when every worker has finished the key it holds. No worker starts before every source
+   * has delivered what existed at the start. Throws CacheSyncTimeoutError, and AlreadyStartedError the second time.
+   */
   async run(signal: AbortSignal): Promise<void> {
-    const stop = (): void => this.#queue.shutDown();
+    if (this.#state !== 'new') throw new AlreadyStartedError(`Controller ${this.name}`);
+    this.#state = 'running';
+    const stop = (): void => this.#stop();
     signal.addEventListener('abort', stop);
     if (signal.aborted) stop();
-    await Promise.all(Array.from({ length: this.#options.workers }, () => this.#work()));
-    signal.removeEventListener('abort', stop);
+    try {
+      await this.warmup(signal);
+      if (!isAborted(signal)) await this.#workAll();
+    } finally {
+      signal.removeEventListener('abort', stop);
+      stop();
+    }
+  }
+
+  #stop(): void {
+    this.#state = 'stopped';
+    this.#queue.shutDown();
+    this.#sourcesEnd.abort();
+    for (const run of this.#runs) run.abort();
+  }
+
+  async #startSources(signal: AbortSignal): Promise<void> {
+    const takeBack = onAbort(signal, () => this.#sourcesEnd.abort());
+    this.#sourcesEnd.signal.addEventListener('abort', takeBack, { once: true });
+    await Promise.all(this.#sources.map((source) => this.#startSource(source)));
+  }
+
+  #startSource(source: Source): Promise<void> {
+    const { name, clock, logger, cacheSyncTimeoutMs = DEFAULT_SYNC_TIMEOUT_MS } = this.#options;
+    const context = { queue: this.#queue, clock, logger };
+    const options = { controller: name, timeoutMs: cacheSyncTimeoutMs };
+    return startSource(source, context, options, this.#sourcesEnd.signal);
+  }
+
+  async #workAll(): Promise<void> {
+    const count = this.#options.maxConcurrentReconciles ?? DEFAULT_WORKERS;
+    const workers = Array.from({ length: count }, async () => {
+      try {
+        await this.#work();
+      } catch (error) {
+        this.#stop();
+        throw error;
+      }
+    });
+    const ends = await Promise.allSettled(workers);
+    for (const end of ends) if (end.status === 'rejected') throw end.reason;
   }
 
   async #work(): Promise<void> {
-    for (let key = await this.#queue.get(); key !== undefined; key = await this.#queue.get()) {
+    const { mayWork = () => true } = this.#options;
+    for (;;) {
+      const taken = await this.#queue.getWithPriority();
+      if (taken === undefined) return;
+      if (!mayWork()) {
+        this.#stop();
+        return;
+      }
+      this.#metrics.workerStarted();
       try {
-        this.#settle(key, await this.#options.reconcile(key));
-      } catch (error) {
-        this.#fail(key, error);
+        await this.#reconcile(taken);
       } finally {
-        this.#queue.done(key);
+        this.#metrics.workerFinished();
+        this.#queue.done(taken.key);
       }
     }
   }
 
-  #settle(key: string, result: ReconcileResult): void {
-    const failures = this.#failures.get(key) ?? 0;
-    this.#failures.delete(key);
-    if (failures > 0) this.#options.logger.info({ key, failures }, 'Reconciled after failures');
-    switch (result.kind) {
-      case 'done':
-        return;
-      case 'requeue-after':
-        this.#queue.addAfter(key, result.delayMs);
+  async #reconcile(taken: Taken): Promise<void> {
+    const { reconcile, clock, logger, reconcileTimeoutMs: timeoutMs } = this.#options;
+    const onTimeout = (): void => this.#metrics.timedOut();
+    const run = new ReconcileRun({ key: taken.key, logger, clock, timeoutMs, onTimeout });
+    this.#runs.add(run);
+    try {
+      this.#settle(taken, run, await reconcile(taken.key, run));
+    } catch (error) {
+      this.#fail(taken, run, error);
+    } finally {
+      this.#runs.delete(run);
+      run.end();
     }
   }
 
-  /** Every failure is tried again: at first quickly, then every requeue period. Work is never dropped. */
-  #fail(key: string, error: unknown): void {
-    const { logger, requeuePeriodMs } = this.#options;
+  #settle({ key, priority }: Taken, run: ReconcileRun, result: ReconcileResult): void {
+    const failures = this.#failures.get(key) ?? 0;
+    this.#failures.delete(key);
+    if (failures > 0) run.logger.info({ key, failures }, 'Reconciled after failures');
+    this.#queue.forget(key);
+    switch (result.kind) {
+      case 'done':
+        this.#metrics.reconciled('success', run.seconds);
+        return;
+      case 'requeue-after':
+        this.#metrics.reconciled('requeue_after', run.seconds);
+        this.#queue.addWithOptions(key, { afterMs: result.delayMs, priority: result.priority ?? priority });
+    }
+  }
+
+  #fail({ key, priority }: Taken, run: ReconcileRun, error: unknown): void {
+    this.#metrics.reconciled('error', run.seconds);
+    if (error instanceof TerminalError) {
+      this.#failures.delete(key);
+      this.#metrics.failedTerminally();
+      run.logger.error({ key, err: error }, 'Reconcile failed for good');
+      return;
+    }
+    if (isPanic(error)) {
+      this.#metrics.panicked();
+      if (this.#options.panics === 'rethrow') throw error;
+    }
     const failures = this.#failures.get(key) ?? 0;
     this.#failures.set(key, failures + 1);
     const hopeless = error instanceof CodedError && error.retry === 'no';
-    const backoff = { baseMs: Math.min(FIRST_RETRY_MS, requeuePeriodMs), capMs: requeuePeriodMs, jitter: 0 };
-    const retryInMs = hopeless ? requeuePeriodMs : backoffMs(backoff, failures);
-    // The first failure is news; the repeats of an outage are not.
-    const level = failures === 0 ? 'warn' : 'debug';
-    logger[level]({ key, err: error, retryInMs }, 'Reconcile failed; trying again');
-    this.#queue.addAfter(key, retryInMs);
+    const retryInMs = hopeless ? this.#retryCapMs : this.#limiter.when(key);
+    this.#queue.addWithOptions(key, { priority, afterMs: retryInMs });
+    // The first failure is news; the repeats of an outage are not, and neither is what a stop breaks off.
+    const level = failures === 0 && this.#state === 'running' ? 'warn' : 'debug';
+    run.logger[level]({ key, err: error, retryInMs }, 'Reconcile failed; trying again');
   }
+}
+
+/** A mistake in the program rather than a failure it foresaw. JavaScript throws both; only these kinds give it away. */
+function isPanic(thrown: unknown): boolean {
+  if (!(thrown instanceof Error)) return true;
+  return thrown instanceof TypeError || thrown instanceof ReferenceError || thrown instanceof RangeError;
 }

@@ -1,0 +1,105 @@
+// Handlers turn events into keys. They run synchronously while the event is delivered and must do nothing but enqueue.
+import { type KubernetesObject, objectKey } from '../api/object.ts';
+import { isJsonObject } from '../base/json.ts';
+import type { CreateEvent, DeleteEvent, GenericEvent, UpdateEvent } from './events.ts';
+import { type AddOptions, LOW_PRIORITY } from './work-queue.ts';
+
+/** The side of the queue that handlers see. */
+export interface EventQueue {
+  add(key: string): void;
+  addAfter(key: string, afterMs: number): void;
+  addRateLimited(key: string): void;
+  addWithOptions(key: string, options: AddOptions): void;
+}
+
+export interface EventHandler {
+  create(event: CreateEvent, queue: EventQueue): void;
+  update(event: UpdateEvent, queue: EventQueue): void;
+  delete(event: DeleteEvent, queue: EventQueue): void;
+  generic(event: GenericEvent, queue: EventQueue): void;
+}
+
+/** Gives every plain add the priority; a priority that a handler states itself wins. */
+function withPriority(queue: EventQueue, priority: number): EventQueue {
+  return {
+    add: (key) => queue.addWithOptions(key, { priority }),
+    addAfter: (key, afterMs) => queue.addWithOptions(key, { afterMs, priority }),
+    addRateLimited: (key) => queue.addWithOptions(key, { rateLimited: true, priority }),
+    addWithOptions: (key, options) => queue.addWithOptions(key, { priority, ...options }),
+  };
+}
+
+/**
+ * Low priority for events that say nothing new: objects of the initial list, and updates with the same resourceVersion
+ * on both sides. So a start with many objects does not delay what happens now. All handlers below have it.
+ */
+export function lowPriorityWhenUnchanged(handler: EventHandler): EventHandler {
+  return {
+    create: (event, queue) => handler.create(event, event.initial ? withPriority(queue, LOW_PRIORITY) : queue),
+    update: (event, queue) => handler.update(event, isUnchanged(event) ? withPriority(queue, LOW_PRIORITY) : queue),
+    delete: (event, queue) => handler.delete(event, queue),
+    generic: (event, queue) => handler.generic(event, queue),
+  };
+}
+
+function isUnchanged({ before, after }: UpdateEvent): boolean {
+  return before.metadata.resourceVersion === after.metadata.resourceVersion;
+}
+
+export type MapFunction = (object: KubernetesObject) => Iterable<string>;
+
+/** Enqueues the keys that the function gives for the object; for an update for both states, each key once. */
+export function enqueueMapped(map: MapFunction): EventHandler {
+  const enqueue = (queue: EventQueue, ...objects: readonly KubernetesObject[]): void => {
+    const keys = new Set<string>();
+    for (const object of objects) for (const key of map(object)) keys.add(key);
+    for (const key of keys) queue.add(key);
+  };
+  return lowPriorityWhenUnchanged({
+    create: ({ object }, queue) => enqueue(queue, object),
+    update: ({ before, after }, queue) => enqueue(queue, before, after),
+    delete: ({ object }, queue) => enqueue(queue, object),
+    generic: ({ object }, queue) => enqueue(queue, object),
+  });
+}
+
+/** Enqueues the object of the event itself. */
+export function enqueueForObject(): EventHandler {
+  return lowPriorityWhenUnchanged({
+    create: ({ object }, queue) => queue.add(objectKey(object)),
+    update: ({ after }, queue) => queue.add(objectKey(after)),
+    delete: ({ object }, queue) => queue.add(objectKey(object)),
+    generic: ({ object }, queue) => queue.add(objectKey(object)),
+  });
+}
+
+export interface OwnerOptions {
+  /** Group and kind of the owner; its version is not compared, because it changes with the owner's writers. */
+  readonly group: string;
+  readonly kind: string;
+  readonly scope: 'namespaced' | 'cluster';
+  /** `controller`: only the one owner that is marked as controller. */
+  readonly match: 'controller' | 'every';
+}
+
+/** Enqueues the owners of the object; after an update those it had before, too. */
+export function enqueueForOwner(options: OwnerOptions): EventHandler {
+  return enqueueMapped((object) => ownerKeys(object, options));
+}
+
+function* ownerKeys({ metadata }: KubernetesObject, options: OwnerOptions): Generator<string> {
+  const references: unknown = metadata['ownerReferences'];
+  if (!Array.isArray(references)) return;
+  for (const reference of references as readonly unknown[]) {
+    if (!isJsonObject(reference) || typeof reference['name'] !== 'string' || !matches(reference, options)) continue;
+    yield `${options.scope === 'namespaced' ? metadata.namespace : ''}/${reference['name']}`;
+  }
+}
+
+function matches(reference: Readonly<Record<string, unknown>>, { group, kind, match }: OwnerOptions): boolean {
+  const apiVersion = String(reference['apiVersion']);
+  const slash = apiVersion.indexOf('/');
+  const ownerGroup = slash === -1 ? '' : apiVersion.slice(0, slash);
+  if (ownerGroup !== group || reference['kind'] !== kind) return false;
+  return match === 'every' || reference['controller'] === true;
+}

@@ -1,0 +1,79 @@
+import { randomUUID } from 'node:crypto';
+import type { Clock } from '../base/clock.ts';
+import type { Logger } from '../base/logger.ts';
+import { ReconcileTimeoutError } from './errors.ts';
+import type { ReconcileContext } from './reconcile.ts';
+
+export interface RunOptions {
+  readonly key: string;
+  readonly logger: Logger;
+  readonly clock: Clock;
+  /** Undefined: it may take as long as it takes. */
+  readonly timeoutMs: number | undefined;
+  readonly onTimeout: () => void;
+}
+
+/**
+ * One run of a reconcile. A promise cannot be killed: after the timeout the run is asked to stop, and its worker and its
+ * key stay taken until it does, because a second run beside it would break the one guarantee reconciles rely on.
+ */
+export class ReconcileRun implements ReconcileContext {
+  readonly #options: RunOptions;
+  readonly #abort = new AbortController();
+  readonly #startedMs: number;
+  #logger: Logger | undefined;
+  #id: string | undefined;
+  #cancelTimer: (() => void) | undefined;
+
+  constructor(options: RunOptions) {
+    this.#options = options;
+    this.#startedMs = options.clock.monotonicMs();
+    if (options.timeoutMs !== undefined) this.#watch(options.timeoutMs, () => this.#expire());
+  }
+
+  get signal(): AbortSignal {
+    return this.#abort.signal;
+  }
+
+  get logger(): Logger {
+    this.#logger ??= this.#options.logger.child({ key: this.#options.key, reconcileId: this.reconcileId });
+    return this.#logger;
+  }
+
+  get reconcileId(): string {
+    this.#id ??= randomUUID();
+    return this.#id;
+  }
+
+  get seconds(): number {
+    return (this.#options.clock.monotonicMs() - this.#startedMs) / 1000;
+  }
+
+  /** The controller stops. */
+  abort(): void {
+    this.#abort.abort();
+  }
+
+  /** The function has returned. */
+  end(): void {
+    this.#cancelTimer?.();
+  }
+
+  #watch(timeoutMs: number, onTimer: () => void): void {
+    this.#cancelTimer = this.#options.clock.schedule(timeoutMs, () => {
+      onTimer();
+      this.#watch(timeoutMs, () => this.#stillRuns());
+    });
+  }
+
+  #expire(): void {
+    const { timeoutMs = 0, onTimeout } = this.#options;
+    this.logger.warn({ seconds: this.seconds }, 'Reconcile takes too long; asking it to stop');
+    onTimeout();
+    this.#abort.abort(new ReconcileTimeoutError(timeoutMs));
+  }
+
+  #stillRuns(): void {
+    this.logger.warn({ seconds: this.seconds }, 'Reconcile was asked to stop and still runs; its key stays locked');
+  }
+}

@@ -1,0 +1,25 @@
+import type { Logger } from '../base/logger.ts';
+
+/**
+ * What a reconcile that did not throw wants. `requeue-after` looks at the key again after the delay, without counting it
+ * as a failure; `priority` replaces the one the key came with.
+ */
+export type ReconcileResult =
+  | { readonly kind: 'done' }
+  | { readonly kind: 'requeue-after'; readonly delayMs: number; readonly priority?: number };
+
+export const done: ReconcileResult = { kind: 'done' };
+
+export interface ReconcileContext {
+  /** Aborted when the controller stops, and when the reconcile takes too long. The key stays locked until it returns. */
+  readonly signal: AbortSignal;
+  /** Adds the key and the id of this run to every line. */
+  readonly logger: Logger;
+  readonly reconcileId: string;
+}
+
+/**
+ * Brings the world of one object to what the object says. It gets a key, never an event: it may run for any reason, also
+ * twice for one change and once for many. It throws to be run again, later each time; TerminalError means never again.
+ */
+export type Reconcile = (key: string, context: ReconcileContext) => Promise<ReconcileResult>;

@@ -1,0 +1,109 @@
+// Sources bring events into a controller's queue. Each carries its own handler and predicates.
+import { type Clock, sleep } from '../base/clock.ts';
+import type { Logger } from '../base/logger.ts';
+import type { HandlerRegistration, Informs } from '../kube/handler.ts';
+import { isAborted, onAbort, untilAborted } from './abort.ts';
+import { Delivery } from './delivery.ts';
+import type { EventChannel } from './event-channel.ts';
+import type { EventHandler, EventQueue } from './handler.ts';
+import type { Predicate } from './predicate.ts';
+
+export interface SourceContext {
+  readonly queue: EventQueue;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+export interface Source {
+  /** For logs and errors. */
+  readonly name: string;
+  /** Must not block. Whatever it starts ends with the signal. */
+  start(context: SourceContext, signal: AbortSignal): void | Promise<void>;
+  /** Resolves when the handler was given everything that existed at the start, or when the signal is aborted. */
+  waitForSync?(signal: AbortSignal): Promise<void>;
+}
+
+interface Delivering {
+  readonly name: string;
+  readonly handler: EventHandler;
+  readonly predicates?: readonly Predicate[];
+}
+
+export interface KindSourceOptions extends Delivering {
+  /** Undefined as long as there is none, for example because the kind is not installed. */
+  readonly informer: () => Informs | undefined;
+}
+
+const INFORMER_RETRY_MS = 10_000;
+const SYNC_POLL_MS = 100;
+
+/** The objects of one kind, from an informer. Synced when *this* handler has the whole initial list. */
+export function kindSource(options: KindSourceOptions): Source {
+  const registered = Promise.withResolvers<HandlerRegistration | undefined>();
+  let poll: Clock | undefined;
+  return {
+    name: options.name,
+    start: (context, signal) => {
+      poll = context.clock;
+      const delivery = new Delivery({ ...context, ...deliveryOf(options) });
+      void registerWhenPossible(options, delivery, { context, signal }).then((registration) => {
+        registered.resolve(registration);
+        onAbort(signal, () => {
+          registration?.remove();
+          delivery.close();
+        });
+      });
+    },
+    waitForSync: async (signal) => {
+      const registration = await Promise.race([registered.promise, untilAborted(signal)]);
+      while (poll !== undefined && registration?.synced === false && !isAborted(signal)) {
+        await sleep(poll, SYNC_POLL_MS, signal);
+      }
+    },
+  };
+}
+
+async function registerWhenPossible(
+  { name, informer }: KindSourceOptions,
+  delivery: Delivery,
+  { context, signal }: { readonly context: SourceContext; readonly signal: AbortSignal },
+): Promise<HandlerRegistration | undefined> {
+  for (let found = informer(); !isAborted(signal); found = informer()) {
+    if (found !== undefined) return found.addHandler(delivery);
+    context.logger.info({ source: name }, 'There is no informer yet; asking again');
+    await sleep(context.clock, INFORMER_RETRY_MS, signal);
+  }
+  return undefined;
+}
+
+export interface ChannelSourceOptions extends Delivering {
+  readonly channel: EventChannel;
+}
+
+/** Generic events for objects that somebody in this process names. */
+export function channelSource(options: ChannelSourceOptions): Source {
+  return {
+    name: options.name,
+    start: (context, signal) => {
+      const delivery = new Delivery({ ...context, ...deliveryOf(options) });
+      const unsubscribe = options.channel.subscribe((object) => delivery.generic(object));
+      onAbort(signal, () => {
+        unsubscribe();
+        delivery.close();
+      });
+    },
+  };
+}
+
+/** A source that is one function. */
+export function sourceFunc(name: string, start: Source['start']): Source {
+  return { name, start };
+}
+
+function deliveryOf({ name, handler, predicates = [] }: Delivering): {
+  readonly source: string;
+  readonly handler: EventHandler;
+  readonly predicates: readonly Predicate[];
+} {
+  return { source: name, handler, predicates };
+}
