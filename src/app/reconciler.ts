@@ -2,19 +2,21 @@
 import type { KindDefinition } from '../api/kind.ts';
 import { findKind } from '../api/kinds.ts';
 import { GROUP, VERSION } from '../api/names.ts';
-import { type KubernetesObject, objectKey } from '../api/object.ts';
+import type { KubernetesObject } from '../api/object.ts';
 import { type Clock, systemClock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import { storageEnabled } from '../config/gates.ts';
 import type { Configuration } from '../config/schema.ts';
 import type { KubeClient, Resource } from '../kube/client.ts';
 import { isKubeError } from '../kube/errors.ts';
-import type { ResourceHandler } from '../kube/handler.ts';
 import { HttpKubeClient } from '../kube/http/http-client.ts';
 import { PooledTransport } from '../kube/http/transport.ts';
 import { Informer } from '../kube/informer.ts';
 import { IdentityStore } from '../kube/store.ts';
 import { Controller } from '../runtime/controller.ts';
+import { enqueueForObject } from '../runtime/handler.ts';
+import { resourceVersionChanged } from '../runtime/predicate.ts';
+import { kindSource } from '../runtime/source.ts';
 import type { MetadataStorage } from '../storage/metadata-storage.ts';
 import { MysqlMetadataStorage } from '../storage/mysql/mysql-storage.ts';
 import { lenientEncoder } from '../sync/encode.ts';
@@ -101,8 +103,18 @@ function createLoop(kind: KindDefinition, parts: Parts): KindLoop {
     clock,
     logger,
   });
-  const controller: Controller = new Controller({
+  const controller = new Controller({
     name: `ingester_${kind.kind}`,
+    sources: [
+      kindSource({
+        name: kind.plural,
+        informer: () => informer,
+        handler: enqueueForObject(),
+        predicates: [resourceVersionChanged],
+      }),
+    ],
+    // A CRD may be installed long after this program was.
+    cacheSyncTimeoutMs: Number.POSITIVE_INFINITY,
     maxConcurrentReconciles: ingester.concurrentReconcilesMap[kind.kind] ?? ingester.concurrentReconciles,
     retry: { baseMs: 250, capMs: ingester.requeuePeriodMap[kind.kind] ?? ingester.requeuePeriod },
     reconcile: async (key) => {
@@ -114,7 +126,6 @@ function createLoop(kind: KindDefinition, parts: Parts): KindLoop {
     clock,
     logger,
   });
-  informer.addHandler(enqueueChanges((key) => controller.enqueue(key)));
   return { kind, informer, controller };
 }
 
@@ -134,16 +145,6 @@ async function latest(
     if (isKubeError(error, 'NotFound')) return undefined;
     throw error;
   }
-}
-
-function enqueueChanges(enqueue: (key: string) => void): ResourceHandler {
-  return {
-    add: (object) => enqueue(objectKey(object)),
-    update: (before, after) => {
-      if (before.metadata.resourceVersion !== after.metadata.resourceVersion) enqueue(objectKey(after));
-    },
-    delete: (object) => enqueue(objectKey(object)),
-  };
 }
 
 function createMonitor(parts: Parts, loops: readonly KindLoop[], onUsable: () => void): StorageMonitor {

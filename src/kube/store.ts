@@ -98,14 +98,22 @@ function removeFrom(values: Map<string, Set<string>>, value: string, key: string
   if (keys?.size === 0) values.delete(value);
 }
 
+/** Whole objects kept at once: what waits for a database that is down must not fill the memory. */
+const DEFAULT_MAX_HELD = 10_000;
+
 /**
- * Keeps identities, and whole objects only until they are released. A handler that has dealt with an object releases
+ * Keeps identities, and whole objects only until they are released, or until there are too many of them. A handler that has dealt with an object releases
  * it; what it needs later it reads from the API server. An idle cluster then costs a few hundred bytes an object.
  */
 export class IdentityStore implements ObjectStore {
   /** uid and resourceVersion in one string: half the memory of an object with two. */
   readonly #identities = new Map<string, string>();
   readonly #held = new Map<string, KubernetesObject>();
+  readonly #maxHeld: number;
+
+  constructor(maxHeld: number = DEFAULT_MAX_HELD) {
+    this.#maxHeld = maxHeld;
+  }
 
   get size(): number {
     return this.#identities.size;
@@ -127,7 +135,7 @@ export class IdentityStore implements ObjectStore {
     }
   }
 
-  /** The whole object, or undefined once it was released or where there is none: ask `has`. */
+  /** The whole object, or undefined once it was let go or where there is none: ask `has`. */
   get(key: string): KubernetesObject | undefined {
     return this.#held.get(key);
   }
@@ -144,6 +152,7 @@ export class IdentityStore implements ObjectStore {
     if (this.#identities.get(key) === packed(object)) return before;
     this.#identities.set(key, packed(object));
     this.#held.set(key, object);
+    if (this.#held.size > this.#maxHeld) this.#forgetOldest();
     return before;
   }
 
@@ -157,6 +166,11 @@ export class IdentityStore implements ObjectStore {
   /** Forgets the whole object, unless a newer state has arrived meanwhile. */
   release(key: string, resourceVersion: string): void {
     if (this.#held.get(key)?.metadata.resourceVersion === resourceVersion) this.#held.delete(key);
+  }
+
+  #forgetOldest(): void {
+    const [oldest] = this.#held.keys();
+    if (oldest !== undefined) this.#held.delete(oldest);
   }
 
   #stub(key: string): KubernetesObject | undefined {

@@ -330,6 +330,13 @@ describe('IdentityStore', () => {
     assert.equal(store.get('a-namespace/a-model')?.metadata.resourceVersion, '2');
   });
 
+  it('lets the oldest object go when it holds too many, and keeps its identity', () => {
+    const store = new IdentityStore(2);
+    for (const name of ['a', 'b', 'c']) store.set(aModel({ name }));
+    assert.deepEqual([store.get('a-namespace/a'), store.has('a-namespace/a')], [undefined, true]);
+    assert.deepEqual([store.heldCount, store.size], [2, 3]);
+  });
+
   it('does not hold again what a new list merely repeats', () => {
     const store = new IdentityStore();
     store.set(aModel({ resourceVersion: '1' }));
