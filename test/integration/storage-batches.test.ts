@@ -5,6 +5,9 @@ import fc from 'fast-check';
 import { systemClock } from '../../src/base/clock.ts';
 import type { WriteOutcome } from '../../src/storage/metadata-storage.ts';
 import { MysqlMetadataStorage } from '../../src/storage/mysql/mysql-storage.ts';
+import { pendingWrite } from '../../src/storage/mysql/pending-write.ts';
+import { MysqlPool } from '../../src/storage/mysql/pool.ts';
+import { statementsFor } from '../../src/storage/mysql/statements.ts';
 import type { ObjectRow } from '../../src/storage/row.ts';
 import { useDatabase } from '../support/databases.ts';
 import { MemoryStorage } from '../support/memory-storage.ts';
@@ -97,6 +100,23 @@ for (const flavour of ['mysql', 'mariadb'] as const) {
         await database().database.query('SET GLOBAL max_allowed_packet = 67108864');
       }
       assert.ok(server.port > 0);
+    });
+
+    it('has the last word in SQL: an older state fails the statement, and its row stays', async () => {
+      const row = aModelRow({ uid: 'guarded', resourceVersion: '10' }, { algorithm: 'newest' });
+      await storage().upsert(row);
+      const pool = new MysqlPool(database().options, systemClock);
+      for (const version of ['9', '10']) {
+        const older = aModelRow({ uid: 'guarded', resourceVersion: version }, { algorithm: 'older' });
+        const { parameters } = pendingWrite(older, { statement: 'write', state: 'live' }, new Date());
+        const { write } = statementsFor(modelKind);
+        await assert.rejects(
+          pool.transaction((session) => session.execute(write(1), parameters)),
+          { code: 'ROW_REFUSED' },
+        );
+      }
+      await pool.close();
+      assert.match((await storage().getById(modelKind, 'guarded'))?.json ?? '', /newest/);
     });
 
     it('keeps 64 writers and three programs out of each other’s way', async () => {

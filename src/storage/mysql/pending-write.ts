@@ -36,7 +36,7 @@ export function pendingWrite(row: ObjectRow, ending: Ending, now: Date): Pending
   const labelsHash = pairsHash(row.labels);
   const annotationsHash = pairsHash(row.annotations);
   const state = rowStateNumber(ending.state);
-  const mainBytes = jsonBytes(row.json) + row.proto.byteLength + ROW_OVERHEAD_BYTES;
+  const mainBytes = Buffer.byteLength(row.json) + row.proto.byteLength + ROW_OVERHEAD_BYTES;
   return {
     row,
     statement: ending.statement,
@@ -73,12 +73,6 @@ function indexedValues(row: ObjectRow): readonly SqlParameter[] {
     const value = row.columns[position] ?? null;
     return column.type === 'time' && typeof value === 'string' ? toSqlTime(value) : value;
   });
-}
-
-/** Counting exactly costs as much as encoding; only texts large enough to matter are counted. */
-function jsonBytes(json: string): number {
-  const exact = 64 * 1024;
-  return json.length < exact ? json.length * BYTES_PER_CHARACTER : Buffer.byteLength(json);
 }
 
 type Pairs = readonly (readonly [key: string, value: string])[];

@@ -1,9 +1,10 @@
 // The SQL that writes one kind. Table and column names come from the catalogue only; every value is a parameter.
 //
 // The guard. A write applies if its resourceVersion is higher than the stored one, or equal while the row moves on
-// (live 0, evicting 1, ended 2). MySQL assigns from left to right and later expressions see earlier assignments, so
-// the two columns the guard reads come last, row_state before res_version: with an equal resourceVersion the last
-// expression sees row_state already moved and keeps the (equal) version; with a higher one the first half decides.
+// (live 0, evicting 1, ended 2). The writer locks and compares first and sends only what applies, so the guard is there
+// to refuse what slips through: MySQL assigns from left to right, the first assignment tests the guard on the stored
+// values and gives a NOT NULL column NULL where it does not hold, which fails the statement before anything is changed.
+// Testing it once per row, not once per column, spares the server from handling the large columns twice.
 // VALUES(column) is the one form that MySQL and MariaDB both accept.
 //
 // Every statement exists in a few sizes only, so that each is prepared once per connection.
@@ -71,12 +72,10 @@ const finishExpressions: Readonly<Record<string, string>> = {
 
 function guardedAssignments(kind: KindDefinition, expressions: Readonly<Record<string, string>>): string {
   const assignments = parameterColumns(kind)
-    .filter((column) => column !== 'uid')
-    .map((column) => {
-      const applied = expressions[column] ?? `VALUES(\`${column}\`)`;
-      return `\`${column}\` = IF(${GUARD}, ${applied}, \`${column}\`)`;
-    });
-  return ` ON DUPLICATE KEY UPDATE ${assignments.join(', ')}`;
+    .filter((column) => column !== 'uid' && column !== 'row_state')
+    .map((column) => `\`${column}\` = ${expressions[column] ?? `VALUES(\`${column}\`)`}`);
+  const guarded = `\`row_state\` = IF(${GUARD}, VALUES(\`row_state\`), NULL)`;
+  return ` ON DUPLICATE KEY UPDATE ${[guarded, ...assignments].join(', ')}`;
 }
 
 const repeated = (part: string, times: number, separator = ', '): string => Array(times).fill(part).join(separator);

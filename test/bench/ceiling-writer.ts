@@ -1,0 +1,43 @@
+// The ceiling: the same rows, in a loop of bare multi-row inserts with prepared statements. It knows no outcomes, no
+// guard, no queue and no updates, and its parameters are ready before the clock starts.
+import type { Connection } from 'mysql2/promise';
+import { pendingWrite } from '../../src/storage/mysql/pending-write.ts';
+import { type KindStatements, statementsFor } from '../../src/storage/mysql/statements.ts';
+import type { ObjectRow } from '../../src/storage/row.ts';
+
+const MAIN_ROWS = 64;
+const PAIR_ROWS = 256;
+
+/** Statements and parameters of one transaction. */
+export type PreparedBatch = readonly {
+  readonly sql: string;
+  readonly parameters: readonly (string | number | Buffer | null)[];
+}[];
+
+export function prepareBatch(rows: readonly ObjectRow[]): PreparedBatch {
+  const [first] = rows;
+  if (first === undefined) return [];
+  const statements: KindStatements = statementsFor(first.kind);
+  const live = { statement: 'write', state: 'live' } as const;
+  const mains = rows.map((row) => pendingWrite(row, live, new Date()).parameters);
+  const pairsOf = (part: 'labels' | 'annotations') =>
+    rows.flatMap((row) => row[part].map(([key, value]) => [row.uid, key, value]));
+  const insertOnly = (sql: string): string => sql.replace(/ ON DUPLICATE KEY UPDATE .*$/, '');
+  const pieces = (items: readonly (readonly unknown[])[], size: number, sql: (count: number) => string) =>
+    Array.from({ length: Math.ceil(items.length / size) }, (_, index) => {
+      const piece = items.slice(index * size, (index + 1) * size);
+      const parameters = piece.flat().map((value) => (value instanceof Uint8Array ? Buffer.from(value) : value));
+      return { sql: insertOnly(sql(piece.length)), parameters: parameters as (string | number | Buffer | null)[] };
+    });
+  return [
+    ...pieces(mains, MAIN_ROWS, statements.insert),
+    ...pieces(pairsOf('labels'), PAIR_ROWS, statements.labels.put),
+    ...pieces(pairsOf('annotations'), PAIR_ROWS, statements.annotations.put),
+  ];
+}
+
+export async function writePrepared(connection: Connection, batch: PreparedBatch): Promise<void> {
+  await connection.query('START TRANSACTION');
+  for (const { sql, parameters } of batch) await connection.execute(sql, [...parameters]);
+  await connection.query('COMMIT');
+}

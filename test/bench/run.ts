@@ -1,0 +1,52 @@
+// Measures: npm run bench -- <name> [--json]. A table for people; with --json the last line is one object.
+import process from 'node:process';
+import type { Bench, BenchReport } from './report.ts';
+import { runtimeBench } from './runtime.ts';
+import { storageBench } from './storage.ts';
+
+const benches: readonly Bench[] = [runtimeBench, storageBench];
+
+class TableReport implements BenchReport {
+  readonly figures: Record<string, number | null> = {};
+  readonly #rows: Readonly<Record<string, string | number>>[] = [];
+
+  note(text: string): void {
+    process.stdout.write(`${text}\n`);
+  }
+
+  row(cells: Readonly<Record<string, string | number>>): void {
+    this.#rows.push(cells);
+  }
+
+  figure(key: string, value: number | undefined): void {
+    this.figures[key] = value ?? null;
+  }
+
+  flush(): void {
+    const columns = [...new Set(this.#rows.flatMap((row) => Object.keys(row)))];
+    const lines = [columns, ...this.#rows.map((row) => columns.map((column) => String(row[column] ?? '')))];
+    const widths = columns.map((_, index) => Math.max(...lines.map((line) => line[index]?.length ?? 0)));
+    for (const line of lines) {
+      const cells = line.map((cell, index) =>
+        index === 0 ? cell.padEnd(widths[0] ?? 0) : cell.padStart(widths[index] ?? 0),
+      );
+      this.note(cells.join('  '));
+    }
+    for (const [key, value] of Object.entries(this.figures)) this.note(`${key} = ${value ?? 'not measured'}`);
+  }
+}
+
+async function main(argv: readonly string[]): Promise<number> {
+  const bench = benches.find(({ name }) => name === argv.find((argument) => !argument.startsWith('--')));
+  if (bench === undefined) {
+    process.stderr.write(`Usage: npm run bench -- <${benches.map(({ name }) => name).join('|')}> [--json]\n`);
+    return 2;
+  }
+  const report = new TableReport();
+  await bench.run(report);
+  report.flush();
+  if (argv.includes('--json')) process.stdout.write(`${JSON.stringify(report.figures)}\n`);
+  return 0;
+}
+
+process.exitCode = await main(process.argv.slice(2));
