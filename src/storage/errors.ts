@@ -83,3 +83,18 @@ export class StorageFailureError extends CodedError {
     super('STORAGE_FAILURE', `MySQL reported an unexpected error: ${what}.`, { retry: 'yes', cause });
   }
 }
+
+/** A query on something that has no index. Ignoring it would give wrong answers, and scanning would stop the server. */
+export class QueryUnsupportedError extends CodedError {
+  constructor(what: string, supported: readonly string[]) {
+    const list = supported.length === 0 ? '' : ` Supported are: ${supported.join(', ')}.`;
+    super('STORAGE_QUERY_UNSUPPORTED', `The query is not supported: ${what}.${list}`);
+  }
+}
+
+/** The continue token is damaged or belongs to another query. */
+export class ContinueInvalidError extends CodedError {
+  constructor() {
+    super('STORAGE_CONTINUE_INVALID', 'The continue token does not belong to this query. List again without it.');
+  }
+}

@@ -1,4 +1,5 @@
 import type { KindDefinition } from '../api/kind.ts';
+import type { ListPage, ListQuery } from './list-query.ts';
 import type { ObjectRow } from './row.ts';
 
 /**
@@ -52,6 +53,12 @@ export interface MetadataStorage {
 
   /** The incarnation that is alive, else the evicted one, else the one deleted last. */
   getByName(kind: KindDefinition, namespace: string, name: string): Promise<StoredObject | undefined>;
+
+  /**
+   * A page of the objects of a kind. What has no index is refused with the list of what has one; a continue token
+   * of another query is refused too.
+   */
+  list(kind: KindDefinition, query: ListQuery): Promise<ListPage>;
 
   /** Proves that the server answers, the credentials work and every table of these kinds is there. */
   check(kinds: readonly KindDefinition[]): Promise<void>;

@@ -1,7 +1,9 @@
 import type { KindDefinition } from '../../src/api/kind.ts';
 import { StorageUnavailableError } from '../../src/storage/errors.ts';
+import type { ListPage, ListQuery } from '../../src/storage/list-query.ts';
 import type { MetadataStorage, StoredObject, WriteOutcome } from '../../src/storage/metadata-storage.ts';
 import { type ObjectRow, type RowState, rowStates } from '../../src/storage/row.ts';
+import { listInMemory } from './memory-list.ts';
 
 interface MemoryRow {
   readonly row: ObjectRow;
@@ -57,6 +59,13 @@ export class MemoryStorage implements MetadataStorage {
     );
   }
 
+  list(kind: KindDefinition, query: ListQuery): Promise<ListPage> {
+    const entries = [...this.#rows.values()]
+      .filter(({ row }) => row.kind === kind)
+      .map((found) => ({ row: found.row, stored: toStored(found) }));
+    return this.#answer('list', () => listInMemory(kind, query, entries));
+  }
+
   check(): Promise<void> {
     return this.#answer('check', () => undefined);
   }
@@ -91,7 +100,7 @@ export class MemoryStorage implements MetadataStorage {
   #answer<T>(call: string, work: () => T): Promise<T> {
     this.calls.push(call);
     if (this.down) return Promise.reject(new StorageUnavailableError('ECONNREFUSED', undefined));
-    return Promise.resolve(work());
+    return new Promise((resolve) => resolve(work()));
   }
 }
 

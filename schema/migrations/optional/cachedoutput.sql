@@ -21,6 +21,7 @@ CREATE TABLE IF NOT EXISTS `cachedoutput` (
   `json` JSON NOT NULL,
   PRIMARY KEY (`uid`),
   KEY `cachedoutput_namespace_name` (`namespace`, `name`),
+  KEY `cachedoutput_namespace_create_time` (`namespace`, `create_time`),
   KEY `cachedoutput_create_time` (`create_time`),
   KEY `cachedoutput_update_time` (`update_time`),
   KEY `cachedoutput_delete_time` (`delete_time`)

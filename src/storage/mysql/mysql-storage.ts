@@ -1,10 +1,12 @@
 import type { KindDefinition } from '../../api/kind.ts';
 import type { Clock } from '../../base/clock.ts';
 import { StorageSchemaMissingError } from '../errors.ts';
+import type { ListPage, ListQuery } from '../list-query.ts';
 import type { MetadataStorage, StoredObject, WriteOutcome } from '../metadata-storage.ts';
 import type { ObjectRow } from '../row.ts';
 import { writeBatch } from './batch-writer.ts';
 import { GroupCommit } from './group-commit.ts';
+import { listObjects } from './list.ts';
 import { readObject } from './object-reads.ts';
 import { type Ending, pendingWrite } from './pending-write.ts';
 import { type MysqlOptions, MysqlPool } from './pool.ts';
@@ -57,6 +59,10 @@ export class MysqlMetadataStorage implements MetadataStorage {
 
   getByName(kind: KindDefinition, namespace: string, name: string): Promise<StoredObject | undefined> {
     return this.#pool.read((session) => readObject(session, kind, 'name', [namespace, name]));
+  }
+
+  list(kind: KindDefinition, query: ListQuery): Promise<ListPage> {
+    return this.#pool.read((session) => listObjects(session, kind, query));
   }
 
   async check(kinds: readonly KindDefinition[]): Promise<void> {

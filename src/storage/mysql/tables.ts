@@ -60,6 +60,7 @@ function mainTable(kind: KindDefinition): string {
     ...indexed,
     '  PRIMARY KEY (`uid`)',
     `  KEY \`${kind.table}_namespace_name\` (\`namespace\`, \`name\`)`,
+    `  KEY \`${kind.table}_namespace_create_time\` (\`namespace\`, \`create_time\`)`,
     `  KEY \`${kind.table}_create_time\` (\`create_time\`)`,
     `  KEY \`${kind.table}_update_time\` (\`update_time\`)`,
     `  KEY \`${kind.table}_delete_time\` (\`delete_time\`)`,

@@ -1,0 +1,163 @@
+import assert from 'node:assert/strict';
+import { before, describe, it } from 'node:test';
+import type { Condition, LabelRequirement, ListQuery } from '../../src/storage/list-query.ts';
+import type { MetadataStorage } from '../../src/storage/metadata-storage.ts';
+import { aModelRow, modelKind } from '../support/objects.ts';
+
+const at = new Date('2026-05-06T07:08:09.123Z');
+const namespace = 'listed';
+
+/** What every MetadataStorage promises about lists: pages, order, selectors, refusals. */
+export function storageListContract(name: string, storageFor: () => MetadataStorage): void {
+  describe(`${name} as a list`, () => {
+    before(async () => {
+      const storage = storageFor();
+      for (let index = 0; index < 12; index += 1) {
+        const day = String((index % 4) + 1).padStart(2, '0');
+        const labels: Record<string, string> = { parity: index % 2 === 0 ? 'even' : 'odd' };
+        if (index < 3) labels['first'] = '';
+        const metadata = { uid: `list-${String(index).padStart(2, '0')}`, name: `n${index}`, namespace, labels };
+        const spec = {
+          algorithm: index < 6 ? 'xgboost' : `Other_${index}`,
+          ...(index % 3 === 0 ? {} : { owner: { name: `owner-${index % 3}` } }),
+        };
+        const row = aModelRow(
+          { ...metadata, creationTimestamp: `2026-01-${day}T00:00:00Z` },
+          { ...spec, revisionId: index },
+        );
+        await (index === 11 ? storage.finish(row, at) : storage.upsert(row));
+      }
+    });
+
+    const uids = async (query: ListQuery): Promise<readonly number[]> => {
+      const { items } = await storageFor().list(modelKind, { namespace, ...query });
+      return items.map(({ uid }) => Number(uid.slice('list-'.length)));
+    };
+    const sorted = async (query: ListQuery): Promise<readonly number[]> =>
+      (await uids(query)).toSorted((a, b) => a - b);
+
+    it('has the newest first, without the deleted, and with their labels', async () => {
+      assert.deepEqual(await uids({}), [7, 3, 10, 6, 2, 9, 5, 1, 8, 4, 0]);
+      const { items } = await storageFor().list(modelKind, { namespace, limit: 1 });
+      assert.deepEqual({ ...items[0]?.labels }, { parity: 'odd' });
+    });
+
+    it('includes the deleted on request', async () => {
+      assert.deepEqual((await uids({ deleted: 'included' })).at(0), 11);
+    });
+
+    const orders = ['metadata.creationTimestamp', 'metadata.name', 'spec.owner.name', 'revision_id'].flatMap((field) =>
+      (['ascending', 'descending'] as const).map((direction) => ({ field, direction })),
+    );
+    for (const order of orders) {
+      it(`pages by ${order.field} ${order.direction} without a gap or a repeat`, async () => {
+        const all = await uids({ order });
+        assert.equal(all.length, 11);
+        for (const limit of [1, 3, 11]) {
+          const seen: string[] = [];
+          let token: string | undefined;
+          do {
+            const page = await storageFor().list(modelKind, {
+              namespace,
+              order,
+              limit,
+              ...(token === undefined ? {} : { continue: token }),
+            });
+            seen.push(...page.items.map(({ uid }) => uid));
+            token = page.continue;
+          } while (token !== undefined);
+          assert.deepEqual(
+            seen.map((uid) => Number(uid.slice('list-'.length))),
+            all,
+          );
+        }
+      });
+    }
+
+    const selectors: readonly (readonly [string, readonly LabelRequirement[], readonly number[]])[] = [
+      ['=', [{ key: 'parity', operator: 'in', values: ['even'] }], [0, 2, 4, 6, 8, 10]],
+      ['!=', [{ key: 'first', operator: 'notIn', values: ['other'] }], [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]],
+      ['in', [{ key: 'parity', operator: 'in', values: ['even', 'odd', 'none'] }], [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]],
+      ['notin', [{ key: 'parity', operator: 'notIn', values: ['even', 'none'] }], [1, 3, 5, 7, 9]],
+      ['exists', [{ key: 'first', operator: 'exists' }], [0, 1, 2]],
+      [
+        '!exists',
+        [
+          { key: 'first', operator: 'notExists' },
+          { key: 'parity', operator: 'in', values: ['odd'] },
+        ],
+        [3, 5, 7, 9],
+      ],
+      ['another case', [{ key: 'parity', operator: 'in', values: ['EVEN'] }], []],
+    ];
+    for (const [what, labels, expected] of selectors) {
+      it(`selects labels by ${what}`, async () => assert.deepEqual(await sorted({ labels }), expected));
+    }
+
+    const conditions: readonly (readonly [string, Condition, readonly number[]])[] = [
+      ['=', { field: 'spec.algorithm', operator: '=', value: 'xgboost' }, [0, 1, 2, 3, 4, 5]],
+      ['!=, NULL included', { field: 'spec.owner.name', operator: '!=', value: 'owner-1' }, [0, 2, 3, 5, 6, 8, 9]],
+      ['>', { field: 'spec.revisionId', operator: '>', value: 8 }, [9, 10]],
+      ['<= on text', { field: 'revision_id', operator: '<=', value: '1' }, [0, 1]],
+      ['in', { field: 'metadata.name', operator: 'in', values: ['n1', 'n2', 'nope'] }, [1, 2]],
+      [
+        'not in, NULL included',
+        { field: 'spec.owner.name', operator: 'notIn', values: ['owner-1', 'owner-2'] },
+        [0, 3, 6, 9],
+      ],
+      ['like', { field: 'spec.algorithm', operator: 'like', value: 'Other%' }, [6, 7, 8, 9, 10]],
+      ['is null', { field: 'spec.owner.name', operator: 'isNull' }, [0, 3, 6, 9]],
+      ['is not null', { field: 'spec.owner.name', operator: 'isNotNull' }, [1, 2, 4, 5, 7, 8, 10]],
+      ['time', { field: 'metadata.creationTimestamp', operator: '>=', value: '2026-01-04T00:00:00Z' }, [3, 7]],
+      [
+        'a tree',
+        {
+          any: [
+            {
+              all: [
+                { field: 'revision_id', operator: '<', value: 3 },
+                { field: 'owner', operator: 'isNull' },
+              ],
+            },
+            { field: 'revision_id', operator: '=', value: 10 },
+          ],
+        },
+        [0, 10],
+      ],
+      ['nothing', { any: [] }, []],
+    ];
+    for (const [what, where, expected] of conditions) {
+      it(`finds by ${what}`, async () => assert.deepEqual(await sorted({ where }), expected));
+    }
+
+    it('counts everything that matches, not only the page', async () => {
+      const page = await storageFor().list(modelKind, {
+        namespace,
+        limit: 2,
+        count: 'yes',
+        where: { field: 'spec.algorithm', operator: '=', value: 'xgboost' },
+      });
+      assert.deepEqual([page.items.length, page.total], [2, 6]);
+    });
+
+    it('refuses what has no index and says what has one', async () => {
+      const refused = { code: 'STORAGE_QUERY_UNSUPPORTED' };
+      const ask = (query: ListQuery) => storageFor().list(modelKind, query);
+      await assert.rejects(
+        ask({ where: { field: 'spec.secret', operator: 'isNull' } }),
+        /metadata\.name.*spec\.algorithm/,
+      );
+      await assert.rejects(ask({ order: { field: 'json', direction: 'ascending' } }), refused);
+      await assert.rejects(ask({ where: { field: 'revision_id', operator: '=', value: '1 OR 1=1' } }), refused);
+      await assert.rejects(ask({ where: { field: 'spec.algorithm', operator: 'like', value: '%boost' } }), refused);
+      await assert.rejects(ask({ limit: 0 }), refused);
+    });
+
+    it('refuses the continue token of another query, and a damaged one', async () => {
+      const { continue: token = '' } = await storageFor().list(modelKind, { namespace, limit: 1 });
+      const invalid = { code: 'STORAGE_CONTINUE_INVALID' };
+      await assert.rejects(storageFor().list(modelKind, { limit: 1, continue: token }), invalid);
+      await assert.rejects(storageFor().list(modelKind, { namespace, continue: `x${token}` }), invalid);
+    });
+  });
+}

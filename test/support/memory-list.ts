@@ -1,0 +1,135 @@
+// Lists over objects in memory, by the rules of the port and without SQL.
+import type { KindDefinition } from '../../src/api/kind.ts';
+import { decodeContinue, encodeContinue, type Position } from '../../src/storage/continue-token.ts';
+import { QueryUnsupportedError } from '../../src/storage/errors.ts';
+import { fieldValue, queryField } from '../../src/storage/fields.ts';
+import {
+  type Condition,
+  DEFAULT_LIMIT,
+  type FieldCondition,
+  type LabelRequirement,
+  type ListPage,
+  type ListQuery,
+  MAX_LIMIT,
+  newestFirst,
+} from '../../src/storage/list-query.ts';
+import type { StoredObject } from '../../src/storage/metadata-storage.ts';
+import type { ObjectRow } from '../../src/storage/row.ts';
+
+export interface MemoryEntry {
+  readonly row: ObjectRow;
+  readonly stored: StoredObject;
+}
+
+type Value = string | number | null;
+
+export function listInMemory(kind: KindDefinition, query: ListQuery, entries: readonly MemoryEntry[]): ListPage {
+  const { limit = DEFAULT_LIMIT, order = newestFirst } = query;
+  if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT) throw new QueryUnsupportedError('the limit', []);
+  const position = decodeContinue(query);
+  queryField(kind, order.field);
+  const sign = order.direction === 'ascending' ? 1 : -1;
+  const positionOf = ({ row }: MemoryEntry): Position => ({ value: valueOf(kind, row, order.field), uid: row.uid });
+  const matching = entries.filter((entry) => matches(kind, query, entry));
+  const sorted = matching.toSorted((left, right) => sign * comparePositions(positionOf(left), positionOf(right)));
+  const rest = sorted.filter(
+    (entry) => position === undefined || sign * comparePositions(positionOf(entry), position) > 0,
+  );
+  const page = rest.slice(0, limit);
+  const last = page.at(-1);
+  return {
+    items: page.map(({ stored }) => stored),
+    continue: rest.length > limit && last !== undefined ? encodeContinue(query, positionOf(last)) : undefined,
+    total: query.count === 'yes' ? matching.length : undefined,
+  };
+}
+
+function comparePositions(left: Position, right: Position): number {
+  return compareValues(left.value, right.value) || compareValues(left.uid, right.uid);
+}
+
+/** NULL first, as MySQL orders. */
+function compareValues(left: Value, right: Value): number {
+  if (left === right) return 0;
+  if (left === null || right === null) return left === null ? -1 : 1;
+  return left < right ? -1 : 1;
+}
+
+function matches(kind: KindDefinition, query: ListQuery, { row, stored }: MemoryEntry): boolean {
+  if (query.deleted !== 'included' && stored.deleteTime !== undefined) return false;
+  if (query.namespace !== undefined && query.namespace !== row.namespace) return false;
+  const labelled = (query.labels ?? []).map((requirement) => labelHolds(requirement, stored.labels));
+  return labelled.every((holds) => holds) && (query.where === undefined || holds(kind, row, query.where));
+}
+
+function labelHolds(requirement: LabelRequirement, labels: Readonly<Record<string, string>>): boolean {
+  const value = Object.hasOwn(labels, requirement.key) ? labels[requirement.key] : undefined;
+  switch (requirement.operator) {
+    case 'exists':
+      return value !== undefined;
+    case 'notExists':
+      return value === undefined;
+    case 'in':
+      return value !== undefined && requirement.values.includes(value);
+    case 'notIn':
+      return value === undefined || !requirement.values.includes(value);
+  }
+}
+
+function holds(kind: KindDefinition, row: ObjectRow, condition: Condition): boolean {
+  if ('all' in condition) return condition.all.map((part) => holds(kind, row, part)).every((part) => part);
+  if ('any' in condition) return condition.any.map((part) => holds(kind, row, part)).some((part) => part);
+  return fieldHolds(kind, valueOf(kind, row, condition.field), condition);
+}
+
+function fieldHolds(kind: KindDefinition, value: Value, condition: FieldCondition): boolean {
+  const field = queryField(kind, condition.field);
+  if (!('value' in condition) && !('values' in condition))
+    return (value === null) === (condition.operator === 'isNull');
+  if ('values' in condition) {
+    const listed = condition.values.map((one) => normal(fieldValue(field, one)));
+    return condition.operator === 'in'
+      ? value !== null && listed.includes(value)
+      : value === null || !listed.includes(value);
+  }
+  if (condition.operator === 'like') return likeHolds(value, String(condition.value));
+  const wanted = normal(fieldValue(field, condition.value));
+  if (condition.operator === '!=') return value !== wanted;
+  if (value === null) return false;
+  const difference = compareValues(value, wanted);
+  const byOperator = {
+    '=': difference === 0,
+    '>': difference > 0,
+    '>=': difference >= 0,
+    '<': difference < 0,
+    '<=': difference <= 0,
+  };
+  return byOperator[condition.operator];
+}
+
+function likeHolds(value: Value, pattern: string): boolean {
+  if (/^[%_]/.test(pattern)) throw new QueryUnsupportedError('a pattern that begins with a wildcard', []);
+  const source = pattern
+    .replace(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`)
+    .replaceAll('%', '.*')
+    .replaceAll('_', '.');
+  return value !== null && new RegExp(`^${source}$`, 'su').test(String(value));
+}
+
+function normal(value: string | number | boolean): string | number {
+  return typeof value === 'boolean' ? Number(value) : value;
+}
+
+function valueOf(kind: KindDefinition, row: ObjectRow, name: string): Value {
+  const { column } = queryField(kind, name);
+  const base: Readonly<Record<string, string>> = {
+    name: row.name,
+    namespace: row.namespace,
+    uid: row.uid,
+    create_time: row.createTime,
+    update_time: '',
+  };
+  if (column in base) return base[column] ?? '';
+  const value = row.columns[kind.indexes.flat().findIndex((one) => one.name === column)] ?? null;
+  return value === null ? null : normal(value);
+}
