@@ -20,6 +20,7 @@ const ownedLibraries = {
   undici: '^src/kube/http/',
   express: '^(webhooks|src/query)/',
   pino: '^src/base/logger\\.ts$',
+  'prom-client': '^src/(base/metrics|app/health\\.ts)',
   zod: '^src/config/',
   commander: '^src/(cli/|main\\.ts)',
   '@bufbuild/protobuf': '^src/proto/',

@@ -1,5 +1,6 @@
-import { createServer, type Server } from 'node:http';
+import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import type { Registry } from 'prom-client';
 
 /** One line of /readyz: undefined means ready, text says what is missing. */
 export type ReadinessCheck = () => string | undefined;
@@ -9,13 +10,18 @@ export interface HealthServer {
   close(): Promise<void>;
 }
 
-/** /healthz says the process runs; /readyz says, check by check, whether it can do its job. */
+/** /healthz says the process runs; /readyz says, check by check, whether it can do its job; /metrics is for Prometheus. */
 export async function startHealthServer(
   address: { readonly host: string; readonly port: number },
   checks: Readonly<Record<string, ReadinessCheck>>,
+  registry?: Registry,
 ): Promise<HealthServer> {
   const server = createServer((request, response) => {
     const path = request.url?.split('?')[0];
+    if (path === '/metrics' && registry !== undefined) {
+      void sendMetrics(registry, response);
+      return;
+    }
     const { status, body } = path === '/healthz' ? { status: 200, body: 'ok\n' } : answer(path, checks);
     response.writeHead(status, { 'content-type': 'text/plain; charset=utf-8' }).end(body);
   });
@@ -26,11 +32,15 @@ export async function startHealthServer(
   return { port: (server.address() as AddressInfo).port, close: () => close(server) };
 }
 
+async function sendMetrics(registry: Registry, response: ServerResponse): Promise<void> {
+  response.writeHead(200, { 'content-type': registry.contentType }).end(await registry.metrics());
+}
+
 function answer(
   path: string | undefined,
   checks: Readonly<Record<string, ReadinessCheck>>,
 ): { readonly status: number; readonly body: string } {
-  if (path !== '/readyz') return { status: 404, body: 'not found; try /healthz or /readyz\n' };
+  if (path !== '/readyz') return { status: 404, body: 'not found; try /healthz, /readyz or /metrics\n' };
   const results = Object.entries(checks).map(([name, check]) => ({ name, problem: check() }));
   const lines = results.map(({ name, problem }) =>
     problem === undefined ? `[+] ${name} ok` : `[-] ${name}: ${problem}`,

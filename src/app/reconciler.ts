@@ -5,12 +5,11 @@ import { GROUP, VERSION } from '../api/names.ts';
 import type { KubernetesObject } from '../api/object.ts';
 import { type Clock, systemClock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
+import { createMetrics, type Metrics } from '../base/metrics.ts';
 import { storageEnabled } from '../config/gates.ts';
 import type { Configuration } from '../config/schema.ts';
 import type { KubeClient, Resource } from '../kube/client.ts';
 import { isKubeError } from '../kube/errors.ts';
-import { HttpKubeClient } from '../kube/http/http-client.ts';
-import { PooledTransport } from '../kube/http/transport.ts';
 import { Informer } from '../kube/informer.ts';
 import { IdentityStore } from '../kube/store.ts';
 import { Controller } from '../runtime/controller.ts';
@@ -23,6 +22,7 @@ import { lenientEncoder } from '../sync/encode.ts';
 import { ObjectReconciler } from '../sync/reconciler.ts';
 import { parseAddress } from './address.ts';
 import { type ReadinessCheck, startHealthServer } from './health.ts';
+import { createClient } from './kube-client.ts';
 import { mysqlOptions } from './mysql-options.ts';
 import { aborted } from './signals.ts';
 import { StorageMonitor } from './storage-monitor.ts';
@@ -39,6 +39,7 @@ interface Parts {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly configuration: Configuration;
+  readonly metrics: Metrics;
 }
 
 /** How often the database is asked whether it can be used, at most. */
@@ -50,16 +51,18 @@ export async function runReconciler(configuration: Configuration, logger: Logger
     return;
   }
   const clock = systemClock;
-  const client = new HttpKubeClient(new PooledTransport({ ...configuration.kubernetes, clock }));
+  const metrics = createMetrics();
+  const client = createClient(configuration, clock, metrics);
   const storage = new MysqlMetadataStorage(mysqlOptions(configuration), clock);
-  const parts: Parts = { client, storage, clock, logger, configuration };
+  const parts: Parts = { client, storage, clock, logger, configuration, metrics };
   const loops = kindsOf(configuration).map((kind) => createLoop(kind, parts));
   const usable = Promise.withResolvers<undefined>();
   const monitor = createMonitor(parts, loops, () => usable.resolve(undefined));
-  const health = await startHealthServer(parseAddress('health.bindAddress', configuration.health.bindAddress), {
-    storage: () => monitor.problem,
-    ...informerChecks(loops),
-  });
+  const health = await startHealthServer(
+    parseAddress('health.bindAddress', configuration.health.bindAddress),
+    { storage: () => monitor.problem, ...informerChecks(loops) },
+    metrics.registry,
+  );
   logger.info({ kinds: loops.length, healthPort: health.port }, 'Reconciler started');
   const running = [monitor.run(signal), ...loops.map(({ informer }) => informer.run(signal))];
   await Promise.race([usable.promise, aborted(signal)]);
@@ -123,6 +126,7 @@ function createLoop(kind: KindDefinition, parts: Parts): KindLoop {
       if (result.kind === 'done' && seen !== undefined) store.release(key, seen);
       return result;
     },
+    metrics: parts.metrics.controllers.forController(`ingester_${kind.kind}`),
     clock,
     logger,
   });

@@ -103,6 +103,10 @@ const schema = z.strictObject(
             .default('')
             .describe('Path of a kubeconfig. Empty: KUBECONFIG, else the service account of the pod.'),
           context: text.default('').describe('Context of the kubeconfig. Empty: its current context.'),
+          qps: integer(0, 100_000)
+            .default(0)
+            .describe("Calls to the API server a second, at most. 0: no limit but the server's own fairness."),
+          burst: integer(1, 100_000).default(100).describe('Calls that may be made at once under qps.'),
         },
         section,
       )
@@ -165,7 +169,12 @@ export interface Configuration {
     readonly requeuePeriodMap: Readonly<Record<string, number>>;
     readonly evictImmutableKinds: boolean;
   };
-  readonly kubernetes: { readonly kubeconfig: string; readonly context: string };
+  readonly kubernetes: {
+    readonly kubeconfig: string;
+    readonly context: string;
+    readonly qps: number;
+    readonly burst: number;
+  };
   readonly webhook: { readonly bindAddress: string; readonly certDir: string; readonly reconcilerUser: string };
   readonly health: { readonly bindAddress: string };
   readonly log: { readonly level: LogLevel };

@@ -64,6 +64,15 @@ describe('the bundle under faults', () => {
     await eventually(async () => assert.equal((await ready()).status, 200));
   });
 
+  it('counts its work in /metrics, under the names of controller-runtime', async () => {
+    const { status, body } = await probe(bundle().reconcilerHealthPort, '/metrics');
+    assert.equal(status, 200);
+    assert.match(body, /controller_runtime_reconcile_total\{controller="ingester_Model",result="success"\} [1-9]/);
+    assert.match(body, /controller_runtime_reconcile_errors_total\{controller="ingester_RayJob"\} 0/);
+    assert.match(body, /workqueue_adds_total\{name="ingester_Model",controller="ingester_Model"\} [1-9]/);
+    assert.match(body, /rest_client_requests_total\{code="200",method="GET",host="127\.0\.0\.1:\d+"\} [1-9]/);
+  });
+
   it('stores everything that was created and changed while MySQL was down', async () => {
     await bundle().server.kill();
     for (let index = 0; index < 20; index += 1) await create(`outage-${index}`, { algorithm: 'first' });

@@ -18,18 +18,27 @@ export interface Call {
   readonly bodyTimeoutMs?: number;
 }
 
+export interface Answer {
+  readonly method: Call['method'];
+  /** HTTP status; undefined where no answer came. */
+  readonly status: number | undefined;
+  /** Until the head of the answer. */
+  readonly durationMs: number;
+  readonly requestBytes: number;
+}
+
 /** Told about every call, for metrics. */
 export interface TransportObserver {
-  /** `code` is the HTTP status, or 0 where no answer came. */
-  answered(method: Call['method'], code: number, durationMs: number): void;
+  answered(answer: Answer): void;
   /** Milliseconds a call waited for the client's own rate limit. */
-  throttled(waitedMs: number): void;
+  throttled(method: Call['method'], waitedMs: number): void;
 }
 
 export interface TransportOptions extends KubeconfigSource {
   readonly clock: Clock;
   readonly limit?: RateLimit;
-  readonly observer?: TransportObserver;
+  /** Made for the host and port of the API server. */
+  readonly observe?: (host: string) => TransportObserver;
   /** Most connections open at once. */
   readonly connections?: number;
 }
@@ -52,6 +61,7 @@ export class PooledTransport implements Transport {
   readonly #options: TransportOptions;
   readonly #credentials: CredentialSource;
   readonly #limiter: RequestLimiter;
+  readonly #observer: TransportObserver | undefined;
   #agent: Agent | undefined;
   #agentIdentity = '';
 
@@ -59,11 +69,12 @@ export class PooledTransport implements Transport {
     this.#options = options;
     this.#credentials = new CredentialSource(options, options.clock);
     this.#limiter = new RequestLimiter(options.limit ?? NO_LIMIT, options.clock);
+    this.#observer = options.observe?.(new URL(this.#credentials.server).host);
   }
 
   async send(call: Call): Promise<Readable> {
     const waitedMs = await this.#limiter.acquire(call.signal ?? never);
-    if (waitedMs > 0) this.#options.observer?.throttled(waitedMs);
+    if (waitedMs > 0) this.#observer?.throttled(call.method, waitedMs);
     let response = await this.#request(call);
     if (response.statusCode === 401) {
       // Tokens rotate: once more with credentials read again.
@@ -83,19 +94,24 @@ export class PooledTransport implements Transport {
   }
 
   async #request(call: Call): Promise<Dispatcher.ResponseData> {
-    const { clock, observer } = this.#options;
+    const { clock } = this.#options;
+    const { method } = call;
+    const body = call.body === undefined ? '' : JSON.stringify(call.body);
     const started = clock.monotonicMs();
+    let status: number | undefined;
     try {
-      const response = await this.#dispatch(call);
-      observer?.answered(call.method, response.statusCode, clock.monotonicMs() - started);
+      const response = await this.#dispatch(call, body);
+      status = response.statusCode;
       return response;
     } catch (error) {
-      observer?.answered(call.method, 0, clock.monotonicMs() - started);
-      throw unavailable(`${call.method} ${call.path}`, error);
+      throw unavailable(`${method} ${call.path}`, error);
+    } finally {
+      const durationMs = clock.monotonicMs() - started;
+      this.#observer?.answered({ method, status, durationMs, requestBytes: Buffer.byteLength(body) });
     }
   }
 
-  async #dispatch(call: Call): Promise<Dispatcher.ResponseData> {
+  async #dispatch(call: Call, body: string): Promise<Dispatcher.ResponseData> {
     const { identity, tls, headers } = await this.#credentials.get();
     const query = new URLSearchParams(call.query).toString();
     const content = call.body === undefined ? {} : { 'content-type': call.contentType ?? 'application/json' };
@@ -103,7 +119,7 @@ export class PooledTransport implements Transport {
       method: call.method,
       dispatcher: this.#agentFor(identity, tls),
       headers: { ...headers, accept: call.accept ?? 'application/json', ...content },
-      body: call.body === undefined ? null : JSON.stringify(call.body),
+      body: body === '' ? null : body,
       signal: call.signal ?? null,
       headersTimeout: HEADERS_TIMEOUT_MS,
       bodyTimeout: call.bodyTimeoutMs ?? BODY_TIMEOUT_MS,
