@@ -1,5 +1,5 @@
 import type { KindDefinition } from '../../src/api/kind.ts';
-import { createTables } from '../../src/storage/mysql/tables.ts';
+import { createTables, systemTables } from '../../src/storage/mysql/tables.ts';
 import { generatedNotice, type Output } from './output.ts';
 
 const notice =
@@ -8,7 +8,7 @@ const notice =
 
 /** The tables of the default kinds in one migration, and one file for each optional kind. */
 export function migrationOutputs(kinds: readonly KindDefinition[]): readonly Output[] {
-  const tables = kinds.filter((kind) => !kind.optional).flatMap(createTables);
+  const tables = [...systemTables(), ...kinds.filter((kind) => !kind.optional).flatMap(createTables)];
   const optional = kinds
     .filter((kind) => kind.optional)
     .map((kind) => ({

@@ -1,6 +1,16 @@
 -- Generated from schema/kinds/catalogue.ts by "npm run generate". Do not edit.
 -- After the first release this file is frozen; later changes are migrations of their own.
 
+CREATE TABLE IF NOT EXISTS `ingester_gate` (
+  `id` TINYINT UNSIGNED NOT NULL,
+  `closed_by` VARCHAR(253),
+  `reason` VARCHAR(1024),
+  `changed_at` DATETIME(6),
+  PRIMARY KEY (`id`)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+INSERT IGNORE INTO `ingester_gate` (`id`) VALUES (1);
+
 CREATE TABLE IF NOT EXISTS `project` (
   `uid` VARCHAR(64) NOT NULL,
   `group_ver` VARCHAR(128) NOT NULL,

@@ -98,3 +98,21 @@ export class ContinueInvalidError extends CodedError {
     super('STORAGE_CONTINUE_INVALID', 'The continue token does not belong to this query. List again without it.');
   }
 }
+
+/** Nobody writes now: a migration or another exclusive task runs. */
+export class GateClosedError extends CodedError {
+  constructor(holder: string) {
+    super('STORAGE_GATE_CLOSED', `Writing is closed by ${holder}. Work waits and is retried until it is opened.`, {
+      retry: 'yes',
+    });
+  }
+}
+
+/** Somebody else holds the gate; two exclusive tasks never run at the same time. */
+export class GateHeldError extends CodedError {
+  constructor(holder: string) {
+    super('STORAGE_GATE_HELD', `The gate is held by ${holder}. Wait for it to finish, then try again.`, {
+      retry: 'yes',
+    });
+  }
+}

@@ -60,6 +60,16 @@ export interface MetadataStorage {
    */
   list(kind: KindDefinition, query: ListQuery): Promise<ListPage>;
 
+  /**
+   * Keeps everybody from writing, in every process, and resolves when no write is under way any more: writes fail with
+   * STORAGE_GATE_CLOSED from then on. Closing again under the same name is success; a gate that somebody else holds is
+   * an error.
+   */
+  closeGate(holder: string, reason: string): Promise<void>;
+
+  /** Lets everybody write again. Opening an open gate is success; a gate that somebody else holds is an error. */
+  openGate(holder: string): Promise<void>;
+
   /** Proves that the server answers, the credentials work and every table of these kinds is there. */
   check(kinds: readonly KindDefinition[]): Promise<void>;
 

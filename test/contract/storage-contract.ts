@@ -172,6 +172,23 @@ export function storageContract(name: string, storageFor: () => MetadataStorage)
       assert.equal(await find(), 'alive');
     });
 
+    it('lets nobody write while the gate is closed, whoever closed it', async () => {
+      const storage = storageFor();
+      const id = fresh();
+      await storage.upsert(aModelRow({ ...id, resourceVersion: '1' }));
+      await storage.closeGate('a-task', 'a test');
+      await storage.closeGate('a-task', 'a test that was killed and runs again');
+      const refused = { code: 'STORAGE_GATE_CLOSED' };
+      await assert.rejects(storage.upsert(aModelRow({ ...id, resourceVersion: '2' })), refused);
+      await assert.rejects(storage.finish(aModelRow({ ...id, resourceVersion: '2' }), at), refused);
+      await assert.rejects(storage.closeGate('another-task', 'a test'), { code: 'STORAGE_GATE_HELD' });
+      await assert.rejects(storage.openGate('another-task'), { code: 'STORAGE_GATE_HELD' });
+      assert.equal((await storage.getById(modelKind, id.uid))?.resourceVersion, '1');
+      await storage.openGate('a-task');
+      await storage.openGate('a-task');
+      assert.equal(await storage.upsert(aModelRow({ ...id, resourceVersion: '2' })), 'updated');
+    });
+
     it('finds nothing where there is nothing', async () => {
       const storage = storageFor();
       assert.equal(await storage.getById(modelKind, 'no-such-uid'), undefined);

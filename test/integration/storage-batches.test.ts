@@ -156,6 +156,23 @@ for (const flavour of ['mysql', 'mariadb'] as const) {
       for (const other of others) await other.close();
     });
 
+    it('closes the gate only when no write is under way, and lets none slip through', async () => {
+      const other = new MysqlMetadataStorage(database().options, systemClock);
+      const rows = numbers(600).map((index) => aModelRow({ uid: `gate-${index}`, name: `gate-${index}` }));
+      const writes = Promise.allSettled(rows.map((row) => storage().upsert(row)));
+      await other.closeGate('a-task', 'a test');
+      const count = async (): Promise<number> => {
+        const [row] = await database().database.query("SELECT COUNT(*) AS n FROM model WHERE uid LIKE 'gate-%'");
+        return Number(row?.['n']);
+      };
+      const whenClosed = await count();
+      const written = (await writes).filter(({ status }) => status === 'fulfilled').length;
+      assert.deepEqual([await count(), written], [whenClosed, whenClosed]);
+      assert.ok(written < 600, 'the gate closed after all writes; it proved nothing');
+      await other.openGate('a-task');
+      await other.close();
+    });
+
     it('settles what it took before it closes, and takes nothing afterwards', async () => {
       const closing = new MysqlMetadataStorage(database().options, systemClock);
       const rows = numbers(400).map((index) => aModelRow({ uid: `closing-${index}`, name: `closing-${index}` }));

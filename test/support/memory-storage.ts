@@ -1,5 +1,5 @@
 import type { KindDefinition } from '../../src/api/kind.ts';
-import { StorageUnavailableError } from '../../src/storage/errors.ts';
+import { GateClosedError, GateHeldError, StorageUnavailableError } from '../../src/storage/errors.ts';
 import type { ListPage, ListQuery } from '../../src/storage/list-query.ts';
 import type { MetadataStorage, StoredObject, WriteOutcome } from '../../src/storage/metadata-storage.ts';
 import { type ObjectRow, type RowState, rowStates } from '../../src/storage/row.ts';
@@ -19,6 +19,7 @@ const live: Ending = { state: 'live', evictRequested: false, deleteTime: undefin
 /** MetadataStorage in memory, for unit tests; the contract suite holds it to what MySQL does. */
 export class MemoryStorage implements MetadataStorage {
   readonly #rows = new Map<string, MemoryRow>();
+  #gateHolder: string | undefined;
   /** Names of the methods called, in order. */
   readonly calls: string[] = [];
   /** While true every call fails as if the server were down. */
@@ -66,6 +67,19 @@ export class MemoryStorage implements MetadataStorage {
     return this.#answer('list', () => listInMemory(kind, query, entries));
   }
 
+  closeGate(holder: string): Promise<void> {
+    return this.#answer('closeGate', () => this.#moveGate(holder, holder));
+  }
+
+  openGate(holder: string): Promise<void> {
+    return this.#answer('openGate', () => this.#moveGate(holder, undefined));
+  }
+
+  #moveGate(holder: string, next: string | undefined): void {
+    if (this.#gateHolder !== undefined && this.#gateHolder !== holder) throw new GateHeldError(this.#gateHolder);
+    this.#gateHolder = next;
+  }
+
   check(): Promise<void> {
     return this.#answer('check', () => undefined);
   }
@@ -81,6 +95,7 @@ export class MemoryStorage implements MetadataStorage {
 
   #write(call: string, row: ObjectRow, end: (stored: MemoryRow | undefined) => Ending): Promise<WriteOutcome> {
     return this.#answer(call, () => {
+      if (this.#gateHolder !== undefined) throw new GateClosedError(this.#gateHolder);
       const key = `${row.kind.table}/${row.uid}`;
       const stored = this.#rows.get(key);
       const next = { row, ...end(stored) };

@@ -7,7 +7,13 @@
 // alone; only its caller sees the error.
 import { backoffMs } from '../../base/backoff.ts';
 import { type Clock, sleep } from '../../base/clock.ts';
-import { RowRefusedError, StorageContentionError, StorageFailureError, StorageUnavailableError } from '../errors.ts';
+import {
+  GateClosedError,
+  RowRefusedError,
+  StorageContentionError,
+  StorageFailureError,
+  StorageUnavailableError,
+} from '../errors.ts';
 import type { WriteOutcome } from '../metadata-storage.ts';
 import type { PendingWrite } from './pending-write.ts';
 import { type BatchLimits, type Entry, WriteQueue } from './write-queue.ts';
@@ -155,7 +161,7 @@ function passing(error: unknown): boolean {
  * kind and no other.
  */
 function split(entries: readonly WriteEntry[], error: unknown): readonly (readonly WriteEntry[])[] {
-  if (passing(error)) return [];
+  if (passing(error) || error instanceof GateClosedError) return [];
   const kinds = [...Map.groupBy(entries, ({ write }) => write.row.kind).values()];
   if (kinds.length > 1) return kinds;
   const causedByRow = error instanceof RowRefusedError || error instanceof StorageFailureError;

@@ -5,6 +5,7 @@ import type { ListPage, ListQuery } from '../list-query.ts';
 import type { MetadataStorage, StoredObject, WriteOutcome } from '../metadata-storage.ts';
 import type { ObjectRow } from '../row.ts';
 import { writeBatch } from './batch-writer.ts';
+import { closeGate, openGate, passGate } from './gate.ts';
 import { GroupCommit } from './group-commit.ts';
 import { listObjects } from './list.ts';
 import { readObject } from './object-reads.ts';
@@ -28,7 +29,11 @@ export class MysqlMetadataStorage implements MetadataStorage {
     this.#pool = new MysqlPool(options, clock);
     this.#clock = clock;
     this.#commits = new GroupCommit({
-      commit: (writes) => this.#pool.transaction((session) => writeBatch(session, writes)),
+      commit: (writes) =>
+        this.#pool.transaction(async (session) => {
+          await passGate(session);
+          return writeBatch(session, writes);
+        }),
       lanes: Math.max(1, Math.min(LANES, options.maxOpenConns - 1)),
       batch: BATCH,
       lingerMs: LINGER_MS,
@@ -65,12 +70,20 @@ export class MysqlMetadataStorage implements MetadataStorage {
     return this.#pool.read((session) => listObjects(session, kind, query));
   }
 
+  closeGate(holder: string, reason: string): Promise<void> {
+    return this.#pool.transaction((session) => closeGate(session, holder, reason));
+  }
+
+  openGate(holder: string): Promise<void> {
+    return this.#pool.transaction((session) => openGate(session, holder));
+  }
+
   async check(kinds: readonly KindDefinition[]): Promise<void> {
     const present = await this.#pool.read((session) =>
       session.query('SELECT `table_name` FROM `information_schema`.`tables` WHERE `table_schema` = DATABASE()'),
     );
     const names = new Set(present.map(([name]) => String(name)));
-    const missing = kinds.flatMap(tablesOf).filter((table) => !names.has(table));
+    const missing = [...kinds.flatMap(tablesOf), 'ingester_gate'].filter((table) => !names.has(table));
     if (missing.length > 0) {
       throw new StorageSchemaMissingError(
         `${missing.length} tables are missing (${missing.slice(0, 3).join(', ')}, ...)`,

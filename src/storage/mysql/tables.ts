@@ -96,3 +96,20 @@ function createTable(name: string, lines: readonly string[]): string {
 export function createTables(kind: KindDefinition): readonly string[] {
   return [mainTable(kind), labelTable(kind), annotationTable(kind)];
 }
+
+/**
+ * The tables that belong to no kind. The gate is one row, so that locking it orders writers and whoever closes it;
+ * `closed_by` NULL means open.
+ */
+export function systemTables(): readonly string[] {
+  return [
+    createTable('ingester_gate', [
+      '  `id` TINYINT UNSIGNED NOT NULL',
+      '  `closed_by` VARCHAR(253)',
+      '  `reason` VARCHAR(1024)',
+      '  `changed_at` DATETIME(6)',
+      '  PRIMARY KEY (`id`)',
+    ]),
+    'INSERT IGNORE INTO `ingester_gate` (`id`) VALUES (1);\n',
+  ];
+}
