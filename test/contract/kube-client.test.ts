@@ -105,6 +105,46 @@ function contract(title: string, subject: () => Subject): void {
       assert.equal(await find('held'), undefined);
     });
 
+    it('gives one object, and creates, updates and merges others', async () => {
+      const manifest = {
+        apiVersion: 'michelangelo.api/v2',
+        kind: 'Model',
+        metadata: { name: 'written' },
+        spec: { source: 'a' },
+      };
+      const created = await subject().client.create(resource, NS, manifest);
+      assert.equal(created.metadata.namespace, NS);
+      assert.deepEqual((await subject().client.get(ref('written'))).metadata.uid, created.metadata.uid);
+      await failsWith('Conflict', subject().client.create(resource, NS, manifest));
+      const updated = await subject().client.update(ref('written'), { ...created, spec: { source: 'b' } });
+      assert.deepEqual(updated['spec'], { source: 'b' });
+      await failsWith('Conflict', subject().client.update(ref('written'), { ...created, spec: { source: 'c' } }));
+      const merged = await subject().client.mergePatch(ref('written'), { spec: { source: null, algorithm: 'x' } });
+      assert.deepEqual(merged['spec'], { algorithm: 'x' });
+    });
+
+    it('applies what is not there and what is', async () => {
+      const manifest = (source: string) => ({
+        apiVersion: 'michelangelo.api/v2',
+        kind: 'Model',
+        metadata: { name: 'applied', namespace: NS },
+        spec: { source },
+      });
+      const options = { fieldManager: 'test', force: true };
+      const first = await subject().client.apply(ref('applied'), manifest('a'), options);
+      const second = await subject().client.apply(ref('applied'), manifest('b'), options);
+      assert.equal(second.metadata.uid, first.metadata.uid);
+      assert.deepEqual(second['spec'], { source: 'b' });
+    });
+
+    it('starts deleting every object of a namespace', async () => {
+      await subject().create('collected', ['example.com/a']);
+      await subject().client.deleteCollection(resource, { namespace: NS }, {});
+      const collected = await find('collected');
+      assert.ok(collected?.metadata.deletionTimestamp !== undefined);
+      assert.equal(await find('written'), undefined);
+    });
+
     it('says NotFound for an object that is not there', async () => {
       await failsWith('NotFound', subject().client.patch(ref('absent'), []));
       const options = { uid: 'x', resourceVersion: '1' };
@@ -153,6 +193,82 @@ describe('with a real control plane', () => {
       return JSON.parse(stdout) as KubernetesObject;
     },
   }));
+
+  it('writes the status, and nothing but the status, through its subresource', async () => {
+    const metadata = { name: 'with-status' };
+    const manifest = {
+      apiVersion: 'michelangelo.api/v2',
+      kind: 'PipelineRun',
+      metadata,
+      spec: { description: 'kept' },
+    };
+    const runs = { ...resource, plural: 'pipelineruns' };
+    await client.create(runs, NS, manifest);
+    const ref = { resource: runs, namespace: NS, name: 'with-status' };
+    const patch = { spec: { description: 'lost' }, status: { state: 'PIPELINE_RUN_STATE_RUNNING' } };
+    await client.mergePatch(ref, patch, { subresource: 'status' });
+    const object = await client.get(ref);
+    assert.deepEqual(object['spec'], { description: 'kept' });
+    assert.deepEqual(object['status'], { state: 'PIPELINE_RUN_STATE_RUNNING' });
+    const status = { apiVersion: manifest.apiVersion, kind: manifest.kind, status: { logUrl: 'https://logs' } };
+    await client.apply(ref, status, { subresource: 'status', fieldManager: 'test', force: false });
+    assert.deepEqual((await client.get(ref))['status'], {
+      logUrl: 'https://logs',
+      state: 'PIPELINE_RUN_STATE_RUNNING',
+    });
+  });
+
+  it('changes nothing in a dry run', async () => {
+    const manifest = { apiVersion: 'michelangelo.api/v2', kind: 'Model', metadata: { name: 'dry' } };
+    await client.create(resource, NS, manifest, { dryRun: true });
+    await assert.rejects(client.get({ resource, namespace: NS, name: 'dry' }), (error) =>
+      isKubeError(error, 'NotFound'),
+    );
+  });
+
+  it('selects by labels, and reads metadata alone on request', async () => {
+    const metadata = { name: 'labelled', labels: { pick: 'me' } };
+    await client.create(resource, NS, {
+      apiVersion: 'michelangelo.api/v2',
+      kind: 'Model',
+      metadata,
+      spec: { source: 'x' },
+    });
+    const options = { namespace: NS, labelSelector: 'pick=me', metadataOnly: true, limit: 10 };
+    const { items } = await client.list(resource, options, new AbortController().signal);
+    assert.deepEqual(
+      items.map((item) => [item.metadata.name, item['spec']]),
+      [['labelled', undefined]],
+    );
+  });
+
+  it('streams the existing objects, then the bookmark that ends them', async () => {
+    const stop = new AbortController();
+    const options = { namespace: NS, resourceVersion: '', sendInitialEvents: true, timeoutSeconds: 60 };
+    const seen: string[] = [];
+    for await (const event of client.watch(resource, options, stop.signal)) {
+      seen.push(event.type);
+      if (event.type === 'BOOKMARK' && event.initialEventsEnd) break;
+    }
+    assert.ok(seen.length > 1);
+    assert.ok(seen.slice(0, -1).every((type) => type === 'ADDED'));
+  });
+
+  it('reads and writes objects of the core group and of the cluster', async () => {
+    const configMaps = { group: '', version: 'v1', plural: 'configmaps' };
+    const object = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'core' }, data: { a: 'b' } };
+    await client.create(configMaps, NS, object);
+    const read = await client.get({ resource: configMaps, namespace: NS, name: 'core' });
+    assert.deepEqual(read['data'], { a: 'b' });
+    const namespaces = { group: '', version: 'v1', plural: 'namespaces' };
+    assert.equal((await client.get({ resource: namespaces, namespace: '', name: NS })).metadata.name, NS);
+  });
+
+  it('never gives managedFields', async () => {
+    const { items } = await client.list(resource, { limit: 500 }, new AbortController().signal);
+    assert.ok(items.length > 0);
+    for (const item of items) assert.equal(item.metadata['managedFields'], undefined);
+  });
 
   it('says NotFound for a resource that is not installed', async () => {
     const unknown = { ...resource, plural: 'nothings' };
