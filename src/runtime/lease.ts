@@ -1,0 +1,57 @@
+// The Lease object of coordination.k8s.io/v1 as leader election uses it; pure.
+import type { KubernetesObject } from '../api/object.ts';
+import { isJsonObject, type JsonObject } from '../base/json.ts';
+import type { Resource } from '../kube/client.ts';
+
+export const LEASES: Resource = { group: 'coordination.k8s.io', version: 'v1', plural: 'leases' };
+
+export interface LeaseRecord {
+  /** Empty: nobody, so it may be taken at once. */
+  readonly holderIdentity: string;
+  readonly leaseDurationSeconds: number;
+  readonly acquireTime: string;
+  readonly renewTime: string;
+  /** How often the holder changed. */
+  readonly leaseTransitions: number;
+}
+
+export interface LeaseId {
+  readonly namespace: string;
+  readonly name: string;
+}
+
+export function leaseRecord(lease: KubernetesObject): LeaseRecord {
+  const spec = isJsonObject(lease['spec']) ? lease['spec'] : {};
+  return {
+    holderIdentity: text(spec['holderIdentity']),
+    leaseDurationSeconds: number(spec['leaseDurationSeconds']),
+    acquireTime: text(spec['acquireTime']),
+    renewTime: text(spec['renewTime']),
+    leaseTransitions: number(spec['leaseTransitions']),
+  };
+}
+
+/** The lease to write; what others put into its metadata or specification survives. */
+export function leaseWith(id: LeaseId, lease: KubernetesObject | undefined, record: LeaseRecord): object {
+  const spec: JsonObject = lease !== undefined && isJsonObject(lease['spec']) ? lease['spec'] : {};
+  return {
+    ...lease,
+    apiVersion: `${LEASES.group}/${LEASES.version}`,
+    kind: 'Lease',
+    metadata: lease?.metadata ?? id,
+    spec: { ...spec, ...record },
+  };
+}
+
+/** Kubernetes' MicroTime has six digits. */
+export function microTime(date: Date): string {
+  return date.toISOString().replace('Z', '000Z');
+}
+
+function text(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}
+
+function number(value: unknown): number {
+  return typeof value === 'number' ? value : 0;
+}
