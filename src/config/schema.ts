@@ -69,9 +69,20 @@ const schema = z.strictObject(
           maxOpenConns: integer(1, 1000).default(25).describe('Most connections open at once.'),
           maxIdleConns: integer(0, 1000).default(5).describe('Most connections kept open while idle.'),
           connMaxLifetime: duration.prefault('5m').describe('A connection older than this is replaced; 0 keeps it.'),
+          tlsMode: z
+            .enum(['off', 'verify'], { error: 'expected off or verify' })
+            .default('off')
+            .describe('verify: encrypts, and accepts only a certificate of a trusted authority for this host name.'),
+          tlsCaFile: text
+            .default('')
+            .describe('PEM file with the authorities to trust for verify. Empty: those that Node trusts.'),
         },
         section,
       )
+      .refine((mysql) => mysql.tlsCaFile === '' || mysql.tlsMode === 'verify', {
+        path: ['tlsCaFile'],
+        error: 'this has no effect unless mysql.tlsMode is verify',
+      })
       .refine((mysql) => mysql.password === '' || mysql.passwordFile === '', {
         path: ['passwordFile'],
         error: 'set either password or passwordFile, not both',
@@ -160,6 +171,8 @@ export interface Configuration {
     readonly maxOpenConns: number;
     readonly maxIdleConns: number;
     readonly connMaxLifetime: number;
+    readonly tlsMode: 'off' | 'verify';
+    readonly tlsCaFile: string;
   };
   readonly ingester: {
     readonly kinds: readonly string[];

@@ -4,7 +4,7 @@ import { type Connection, createConnection, type RowDataPacket } from 'mysql2/pr
 import { CodedError } from '../../base/errors.ts';
 import { sha256Hex } from '../../base/hash.ts';
 import { translateMysqlError } from './mysql-errors.ts';
-import type { MysqlOptions } from './pool.ts';
+import { type MysqlOptions, sslOptions } from './pool.ts';
 
 /** One file of schema/migrations. The name orders and identifies it; the content never changes after a release. */
 export interface Migration {
@@ -55,14 +55,15 @@ const LOCK_WAIT_SECONDS = 30;
  * not in `known` was migrated by a newer version and is left alone.
  */
 export async function migrate(
-  options: Pick<MysqlOptions, 'host' | 'port' | 'user' | 'password' | 'database'>,
+  options: Pick<MysqlOptions, 'host' | 'port' | 'user' | 'password' | 'database' | 'tls'>,
   migrations: readonly Migration[],
   known: readonly string[],
 ): Promise<readonly string[]> {
   let connection: Connection | undefined;
   try {
     const { host, port, user, password, database } = options;
-    connection = await createConnection({ host, port, user, password, database, charset: 'utf8mb4_bin' });
+    const access = { host, port, user, password, database, ...sslOptions(options) };
+    connection = await createConnection({ ...access, charset: 'utf8mb4_bin' });
     await lock(connection);
     return await applyMissing(connection, migrations, known);
   } catch (error) {

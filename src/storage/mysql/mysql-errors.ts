@@ -69,11 +69,17 @@ interface DriverError {
 export function translateMysqlError(error: unknown, database: string): CodedError {
   const driver = error as DriverError;
   const fromServer = driver.sqlMessage !== undefined && driver.errno !== undefined;
-  if (!fromServer) return new StorageUnavailableError(driver.code ?? messageOf(error), undefined);
+  if (!fromServer) return new StorageUnavailableError(lostConnection(driver, messageOf(error)), undefined);
   const translation = translationByNumber.get(driver.errno);
   const what = describe(driver);
   if (translation !== undefined) return translation(what, undefined, database);
   return new StorageFailureError(what, undefined);
+}
+
+/** What is wrong with a certificate is only in the text, and a person has to know it. */
+function lostConnection({ code }: DriverError, text: string): string {
+  if (code === undefined) return text;
+  return code === 'HANDSHAKE_SSL_ERROR' ? `${code}, ${text}` : code;
 }
 
 /** Name and number, plus the part of the server's text that cannot hold a value of a row. */

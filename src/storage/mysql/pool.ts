@@ -1,7 +1,20 @@
-import { createPool, type Pool, type PoolConnection, type ResultSetHeader, type RowDataPacket } from 'mysql2/promise';
+import {
+  createPool,
+  type Pool,
+  type PoolConnection,
+  type ResultSetHeader,
+  type RowDataPacket,
+  type SslOptions,
+} from 'mysql2/promise';
 import type { Clock } from '../../base/clock.ts';
 import { CodedError } from '../../base/errors.ts';
 import { translateMysqlError } from './mysql-errors.ts';
+
+/** Encrypted, and only to a server that proves its host name. */
+export interface TlsOptions {
+  /** PEM of the authorities to trust; those that Node trusts where it is missing. */
+  readonly ca?: string;
+}
 
 export interface MysqlOptions {
   readonly host: string;
@@ -14,6 +27,14 @@ export interface MysqlOptions {
   readonly maxIdleConns: number;
   /** Milliseconds; a connection older than this is closed after its current use. 0 keeps connections. */
   readonly connMaxLifetimeMs: number;
+  /** Plain text where it is missing. */
+  readonly tls?: TlsOptions;
+}
+
+/** For the driver; without `verifyIdentity` it would accept the certificate of any host. */
+export function sslOptions({ tls }: Pick<MysqlOptions, 'tls'>): { readonly ssl?: SslOptions } {
+  if (tls === undefined) return {};
+  return { ssl: { ...tls, rejectUnauthorized: true, verifyIdentity: true, minVersion: 'TLSv1.2' } };
 }
 
 export type SqlParameter = string | number | boolean | null | Uint8Array;
@@ -63,6 +84,7 @@ export class MysqlPool {
       user: options.user,
       password: options.password,
       database: options.database,
+      ...sslOptions(options),
       connectionLimit: options.maxOpenConns,
       maxIdle: options.maxIdleConns,
       connectTimeout: CONNECT_TIMEOUT_MS,

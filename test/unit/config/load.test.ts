@@ -74,6 +74,12 @@ describe('configuration', () => {
     assert.match(problems(`mysql: {password: x, passwordFile: ${file}}`)['mysql.passwordFile'] ?? '', /not both/);
   });
 
+  it('takes an authority for MySQL only where it has an effect', () => {
+    assert.equal(load('mysql: {tlsMode: verify, tlsCaFile: /ca.pem}').mysql.tlsCaFile, '/ca.pem');
+    assert.match(problems('mysql: {tlsCaFile: /ca.pem}')['mysql.tlsCaFile'] ?? '', /no effect/);
+    assert.ok('mysql.tlsMode' in problems('mysql: {tlsMode: on}'));
+  });
+
   it('reports every problem at once, each with its path', () => {
     const found = problems(`
 mysql: {hots: x, port: 70000}
