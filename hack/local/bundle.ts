@@ -32,6 +32,8 @@ export interface Bundle {
   readonly webhook: ServerProcess;
   readonly reconciler: ServerProcess;
   readonly reconcilerHealthPort: number;
+  /** Another reconciler beside the first, not started yet. */
+  createReplica(name: string): Promise<{ readonly process: ServerProcess; readonly healthPort: number }>;
   /** Runs kubectl as administrator and fails with its output where it fails. */
   kubectl(...args: readonly string[]): Promise<string>;
   stop(): Promise<void>;
@@ -40,8 +42,8 @@ export interface Bundle {
 export interface BundleOptions {
   readonly progress?: Progress;
   readonly flavour?: 'mysql' | 'mariadb';
-  /** Merged over the `ingester` section of the reconciler's configuration. */
-  readonly ingester?: object;
+  /** Merged over the reconciler's configuration, section by section. */
+  readonly configuration?: Readonly<Record<string, object>>;
   /** Leaves the reconciler for the caller to start. */
   readonly startReconciler?: boolean;
   readonly signal?: AbortSignal;
@@ -94,8 +96,8 @@ async function start(options: BundleOptions, stack: Stack): Promise<Bundle> {
   if (server.external) stack.add(() => database.drop());
   const databaseLink = await startTcpProxy(server);
   stack.add(() => databaseLink.close());
-  const ingester = options.ingester ?? {};
-  const context: Context = { directory, reaper, controlPlane, server, database, databaseLink, ingester };
+  const configuration = options.configuration ?? {};
+  const context: Context = { directory, reaper, controlPlane, server, database, databaseLink, configuration };
   step('creating the tables: ingester task migrate');
   await migrate(context);
   step('starting the webhook: ingester webhook');
@@ -103,8 +105,13 @@ async function start(options: BundleOptions, stack: Stack): Promise<Bundle> {
   stack.add(() => webhook.stop());
   step('applying the bundle: kubectl apply -k config/overlays/local');
   await applyManifests(context);
-  const { reconciler, healthPort } = await prepareReconciler(context);
-  stack.add(() => reconciler.stop());
+  const kubeconfig = await writeReconcilerKubeconfig(context);
+  const createReplica = async (name: string): Promise<Reconciler> => {
+    const replica = await createReconciler(context, kubeconfig, name);
+    stack.add(() => replica.process.stop());
+    return replica;
+  };
+  const { process: reconciler, healthPort } = await createReplica('reconciler');
   if (options.startReconciler !== false) {
     step('starting the reconciler under its service account: ingester reconciler');
     await reconciler.start(signal);
@@ -118,6 +125,7 @@ async function start(options: BundleOptions, stack: Stack): Promise<Bundle> {
     webhook,
     reconciler,
     reconcilerHealthPort: healthPort,
+    createReplica,
     kubectl: (...args) => kubectl(controlPlane, args),
     stop: () => stack.unwind(),
   };
@@ -130,7 +138,7 @@ interface Context {
   readonly server: DatabaseServer;
   readonly database: BundleDatabase;
   readonly databaseLink: TcpProxy;
-  readonly ingester: object;
+  readonly configuration: Readonly<Record<string, object>>;
 }
 
 async function kubectl(controlPlane: ControlPlane, args: readonly string[]): Promise<string> {
@@ -177,21 +185,34 @@ async function applyManifests({ controlPlane, directory }: Context): Promise<voi
   await kubectl(controlPlane, ['wait', '--for=condition=Established', '--timeout=30s', 'crd', '--all']);
 }
 
-async function prepareReconciler(context: Context): Promise<{ reconciler: ServerProcess; healthPort: number }> {
-  const { controlPlane, directory, database, databaseLink, reaper } = context;
+interface Reconciler {
+  readonly process: ServerProcess;
+  readonly healthPort: number;
+}
+
+/** A kubeconfig of the reconciler's service account, so that the shipped RBAC is what it runs under. */
+async function writeReconcilerKubeconfig({ controlPlane, directory }: Context): Promise<string> {
   const account = 'ingester-reconciler';
   const tokenArgs = ['create', 'token', account, '-n', NAMESPACE, `--duration=${TOKEN_DURATION}`];
   const token = (await kubectl(controlPlane, tokenArgs)).trim();
   const kubeconfig = join(directory, 'reconciler.kubeconfig');
   const { url, caPem } = controlPlane;
   writeFileSync(kubeconfig, kubeconfigText({ url, caPem, user: { name: account, token } }), { mode: 0o600 });
+  return kubeconfig;
+}
+
+/** Not started yet. Every replica has the same configuration and a name of its own. */
+async function createReconciler(context: Context, kubeconfig: string, name: string): Promise<Reconciler> {
+  const { directory, database, databaseLink, reaper } = context;
+  const { ingester, ...more } = context.configuration;
   const healthPort = await freePort();
   const configuration = {
     metadataStorage: { enableMetadataStorage: true },
     mysql: { host: databaseLink.host, port: databaseLink.port, database: database.name, ...database.writer },
-    ingester: { requeuePeriod: '2s', concurrentReconciles: 2, ...context.ingester },
+    ingester: { requeuePeriod: '2s', concurrentReconciles: 2, ...ingester },
     kubernetes: { kubeconfig },
+    ...more,
   };
-  const reconciler = createRole({ role: 'reconciler', directory, configuration, healthPort, reaper });
-  return { reconciler, healthPort };
+  const process = createRole({ role: 'reconciler', name, directory, configuration, healthPort, reaper });
+  return { process, healthPort };
 }

@@ -9,6 +9,8 @@ const root = join(import.meta.dirname, '../..');
 
 export interface RoleOptions {
   readonly role: 'webhook' | 'reconciler';
+  /** Names its files; the role unless given. */
+  readonly name?: string;
   readonly directory: string;
   /** Content of its configuration file. */
   readonly configuration: object;
@@ -20,16 +22,16 @@ export interface RoleOptions {
 
 /** A role of the program as a local process, configured by a file as in a pod. */
 export function createRole(options: RoleOptions): ServerProcess {
-  const { role, directory, configuration, healthPort, reaper, readyPath = '/readyz' } = options;
-  const file = join(directory, `${role}.yaml`);
+  const { role, name = role, directory, configuration, healthPort, reaper, readyPath = '/readyz' } = options;
+  const file = join(directory, `${name}.yaml`);
   const health = { bindAddress: `127.0.0.1:${healthPort}` };
   writeFileSync(file, stringify({ ...configuration, health }), { mode: 0o600 });
   return new ServerProcess({
-    name: role,
+    name,
     command: process.execPath,
     args: [join(root, 'src/main.ts'), '--config', file, role],
     directory,
-    logFile: join(directory, `${role}.log`),
+    logFile: join(directory, `${name}.log`),
     reaper,
     ready: async () => (await probe(healthPort, readyPath)).status === 200,
   });

@@ -14,6 +14,7 @@ import { Informer } from '../kube/informer.ts';
 import { IdentityStore } from '../kube/store.ts';
 import { Controller } from '../runtime/controller.ts';
 import { enqueueForObject } from '../runtime/handler.ts';
+import { Manager } from '../runtime/manager.ts';
 import { resourceVersionChanged } from '../runtime/predicate.ts';
 import { kindSource } from '../runtime/source.ts';
 import type { MetadataStorage } from '../storage/metadata-storage.ts';
@@ -21,6 +22,7 @@ import { MysqlMetadataStorage } from '../storage/mysql/mysql-storage.ts';
 import { lenientEncoder } from '../sync/encode.ts';
 import { ObjectReconciler } from '../sync/reconciler.ts';
 import { parseAddress } from './address.ts';
+import { createElector } from './elector.ts';
 import { type ReadinessCheck, startHealthServer } from './health.ts';
 import { createClient } from './kube-client.ts';
 import { mysqlOptions } from './mysql-options.ts';
@@ -40,6 +42,8 @@ interface Parts {
   readonly logger: Logger;
   readonly configuration: Configuration;
   readonly metrics: Metrics;
+  /** False as soon as another process may lead. */
+  readonly mayWork: () => boolean;
 }
 
 /** How often the database is asked whether it can be used, at most. */
@@ -54,7 +58,9 @@ export async function runReconciler(configuration: Configuration, logger: Logger
   const metrics = createMetrics();
   const client = createClient(configuration, clock, metrics);
   const storage = new MysqlMetadataStorage(mysqlOptions(configuration), clock);
-  const parts: Parts = { client, storage, clock, logger, configuration, metrics };
+  const elector = createElector(configuration, { clock, logger, metrics });
+  const mayWork = (): boolean => elector?.election.leads() ?? true;
+  const parts: Parts = { client, storage, clock, logger, configuration, metrics, mayWork };
   const loops = kindsOf(configuration).map((kind) => createLoop(kind, parts));
   const usable = Promise.withResolvers<undefined>();
   const monitor = createMonitor(parts, loops, () => usable.resolve(undefined));
@@ -64,10 +70,20 @@ export async function runReconciler(configuration: Configuration, logger: Logger
     metrics.registry,
   );
   logger.info({ kinds: loops.length, healthPort: health.port }, 'Reconciler started');
-  const running = [monitor.run(signal), ...loops.map(({ informer }) => informer.run(signal))];
-  await Promise.race([usable.promise, aborted(signal)]);
-  await Promise.all([...running, ...loops.map(({ controller }) => controller.run(signal))]);
-  await Promise.all([client.close(), storage.close(), health.close()]);
+  const manager = new Manager({ clock, logger, ...(elector === undefined ? {} : { election: elector.election }) });
+  manager.add({ name: 'health', group: 'server', run: (stop) => aborted(stop).then(() => health.close()) });
+  manager.add({ name: 'storage monitor', group: 'always', run: (stop) => monitor.run(stop) });
+  for (const { kind, informer, controller } of loops) {
+    manager.add({ name: `watch ${kind.plural}`, group: 'cache', run: (stop) => informer.run(stop) });
+    // Without a usable database every reconcile would fail; the objects wait in the informer instead.
+    const work = async (stop: AbortSignal): Promise<void> => {
+      await Promise.race([usable.promise, aborted(stop)]);
+      await controller.run(stop);
+    };
+    manager.add({ name: `reconcile ${kind.plural}`, group: 'leader', run: work });
+  }
+  await manager.run(signal);
+  await Promise.all([client.close(), storage.close(), elector?.close()]);
   logger.info({}, 'Reconciler stopped');
 }
 
@@ -127,6 +143,7 @@ function createLoop(kind: KindDefinition, parts: Parts): KindLoop {
       return result;
     },
     metrics: parts.metrics.controllers.forController(`ingester_${kind.kind}`),
+    mayWork: parts.mayWork,
     clock,
     logger,
   });

@@ -122,6 +122,16 @@ const schema = z.strictObject(
         section,
       )
       .prefault({}),
+    leaderElection: z
+      .strictObject(
+        {
+          enabled: flag.default(false).describe('Lets one of several reconcilers work at a time. Needed for replicas.'),
+          namespace: text.default('ingester-system').describe('Namespace of the lease.'),
+          name: text.default('ingester-reconciler').describe('Name of the lease.'),
+        },
+        section,
+      )
+      .prefault({}),
     webhook: z
       .strictObject(
         {
@@ -188,6 +198,7 @@ export interface Configuration {
     readonly qps: number;
     readonly burst: number;
   };
+  readonly leaderElection: { readonly enabled: boolean; readonly namespace: string; readonly name: string };
   readonly webhook: { readonly bindAddress: string; readonly certDir: string; readonly reconcilerUser: string };
   readonly health: { readonly bindAddress: string };
   readonly log: { readonly level: LogLevel };
