@@ -1,5 +1,4 @@
 // What can be asked of the stored objects of one kind. Everything asked is answered or refused, never ignored.
-import type { StoredObject } from './metadata-storage.ts';
 
 /** As in Kubernetes: `notIn` (and so `!=`) also holds for objects without the key. `=` is `in` with one value. */
 export type LabelRequirement =
@@ -44,13 +43,6 @@ export interface ListQuery {
   readonly deleted?: 'present' | 'included';
   /** Asks for `total`, which costs a walk over everything that matches. */
   readonly count?: 'yes' | 'no';
-}
-
-export interface ListPage {
-  readonly items: readonly StoredObject[];
-  /** Missing on the last page. */
-  readonly continue: string | undefined;
-  readonly total: number | undefined;
 }
 
 export const DEFAULT_LIMIT = 100;

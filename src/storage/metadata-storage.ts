@@ -1,5 +1,5 @@
 import type { KindDefinition } from '../api/kind.ts';
-import type { ListPage, ListQuery } from './list-query.ts';
+import type { ListQuery } from './list-query.ts';
 import type { ObjectRow } from './row.ts';
 
 /**
@@ -24,6 +24,13 @@ export interface StoredObject {
   readonly proto: Uint8Array;
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
+}
+
+export interface ListPage {
+  readonly items: readonly StoredObject[];
+  /** Missing on the last page. */
+  readonly continue: string | undefined;
+  readonly total: number | undefined;
 }
 
 /**

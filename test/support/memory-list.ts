@@ -8,12 +8,11 @@ import {
   DEFAULT_LIMIT,
   type FieldCondition,
   type LabelRequirement,
-  type ListPage,
   type ListQuery,
   MAX_LIMIT,
   newestFirst,
 } from '../../src/storage/list-query.ts';
-import type { StoredObject } from '../../src/storage/metadata-storage.ts';
+import type { ListPage, StoredObject } from '../../src/storage/metadata-storage.ts';
 import type { ObjectRow } from '../../src/storage/row.ts';
 
 export interface MemoryEntry {

@@ -1,7 +1,7 @@
 import type { KindDefinition } from '../../src/api/kind.ts';
 import { GateClosedError, GateHeldError, StorageUnavailableError } from '../../src/storage/errors.ts';
-import type { ListPage, ListQuery } from '../../src/storage/list-query.ts';
-import type { MetadataStorage, StoredObject, WriteOutcome } from '../../src/storage/metadata-storage.ts';
+import type { ListQuery } from '../../src/storage/list-query.ts';
+import type { ListPage, MetadataStorage, StoredObject, WriteOutcome } from '../../src/storage/metadata-storage.ts';
 import { type ObjectRow, type RowState, rowStates } from '../../src/storage/row.ts';
 import { listInMemory } from './memory-list.ts';
 

@@ -1,8 +1,8 @@
 import type { KindDefinition } from '../../api/kind.ts';
 import type { Clock } from '../../base/clock.ts';
 import { StorageSchemaMissingError } from '../errors.ts';
-import type { ListPage, ListQuery } from '../list-query.ts';
-import type { MetadataStorage, StoredObject, WriteOutcome } from '../metadata-storage.ts';
+import type { ListQuery } from '../list-query.ts';
+import type { ListPage, MetadataStorage, StoredObject, WriteOutcome } from '../metadata-storage.ts';
 import type { ObjectRow } from '../row.ts';
 import { writeBatch } from './batch-writer.ts';
 import { closeGate, openGate, passGate } from './gate.ts';
