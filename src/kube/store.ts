@@ -3,14 +3,6 @@ import { type KubernetesObject, objectKey } from '../api/object.ts';
 /** Names the values under which an object is found, e.g. the names of its owners. */
 export type Indexer = (object: KubernetesObject) => readonly string[];
 
-/** What is kept of an object: enough to say which one it was, and whether it changed. */
-export interface Identity {
-  readonly namespace: string;
-  readonly name: string;
-  readonly uid: string;
-  readonly resourceVersion: string;
-}
-
 /** The local copy of one resource. */
 export interface ObjectStore {
   readonly size: number;
