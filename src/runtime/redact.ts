@@ -1,14 +1,13 @@
 const PATTERNS: readonly (readonly [RegExp, string])[] = [
   // mysql://user:password@host
   [/(\/\/[^\s/:@]*:)[^\s/@]+@/g, '$1***@'],
-  // Authorization: Bearer abc
-  [/\b(bearer|basic)\s+[\w.~+/=-]{4,}/gi, '$1 ***'],
-  // password=abc, "token": "abc", api-key: abc
+  // password=abc, "token": "abc", api-key: abc, Authorization: Bearer abc; up to what separates it from the next
   [
-    /((?:password|passwd|pwd|secret|token|api[-_]?key|access[-_]?key|credentials?)["']?\s*[:=]\s*)("[^"]*"|'[^']*'|[^\s,;&"']+)/gi,
-    '$1***',
+    /((?:password|passwd|pwd|secret|token|api[-_]?key|access[-_]?key|credentials?|authorization)["']?\s*[:=])(?:"[^"]*"|'[^']*'|[^,;&\n])+/gi,
+    '$1 ***',
   ],
-  // JSON web tokens
+  // JSON web tokens, and whatever else bears a right
+  [/\bbearer\s+[\w.~+/=-]{8,}/gi, 'bearer ***'],
   [/\beyJ[\w-]+\.[\w-]+\.[\w-]*/g, '***'],
 ];
 

@@ -1,29 +1,149 @@
+// The queue against a naive model: everything in one array, searched from the start each time.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { WorkQueue } from '../../src/runtime/work-queue.ts';
+import { type AddOptions, type Taken, WorkQueue } from '../../src/runtime/work-queue.ts';
 import { FakeClock, settle } from '../support/fake-clock.ts';
 
 type Step =
-  | { readonly do: 'add'; readonly key: string }
-  | { readonly do: 'addAfter'; readonly key: string; readonly delayMs: number }
+  | { readonly do: 'add'; readonly key: string; readonly afterMs: number; readonly priority: number }
   | { readonly do: 'take' }
   | { readonly do: 'finish'; readonly which: number }
   | { readonly do: 'advance'; readonly ms: number };
 
-const key = fc.constantFrom('a', 'b', 'c');
+const AGING = { afterMs: 40, oneIn: 3 };
+
+const key = fc.constantFrom('a', 'b', 'c', 'd', 'e');
+// Round numbers, so that keys fall due together; and others.
+const afterMs = fc.oneof(fc.constantFrom(0, 0, 20, 20, 40), fc.integer({ min: 1, max: 50 }));
+const priority = fc.constantFrom(-100, 0, 0, 5);
 const step: fc.Arbitrary<Step> = fc.oneof(
-  fc.record({ do: fc.constant('add' as const), key }),
-  fc.record({ do: fc.constant('addAfter' as const), key, delayMs: fc.integer({ min: 0, max: 50 }) }),
-  fc.constant({ do: 'take' as const }),
-  fc.record({ do: fc.constant('finish' as const), which: fc.nat(5) }),
-  fc.record({ do: fc.constant('advance' as const), ms: fc.integer({ min: 0, max: 60 }) }),
+  { weight: 4, arbitrary: fc.record({ do: fc.constant('add' as const), key, afterMs, priority }) },
+  { weight: 3, arbitrary: fc.constant({ do: 'take' as const }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant('finish' as const), which: fc.nat(5) }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant('advance' as const), ms: fc.integer({ min: 0, max: 60 }) }) },
 );
 
-/** Runs the steps and then works everything off. Returns how often each key was handed out after its last add. */
-async function run(steps: readonly Step[]): Promise<void> {
+interface Known {
+  readonly key: string;
+  priority: number;
+  /** Undefined: ready. */
+  dueMs: number | undefined;
+  order: number;
+  readySinceMs: number;
+}
+
+/** The laws of the queue, as simply as they can be said. */
+class NaiveQueue {
+  known: Known[] = [];
+  readonly held = new Set<string>();
+  #order = 0;
+  #sinceAged = 0;
+
+  add(name: string, { afterMs = 0, priority = 0 }: AddOptions, nowMs: number): void {
+    const dueMs = afterMs > 0 ? nowMs + afterMs : undefined;
+    const entry = this.known.find((known) => known.key === name);
+    if (entry === undefined) {
+      this.known.push({ key: name, priority, dueMs, order: this.#order++, readySinceMs: nowMs });
+      return;
+    }
+    if (priority > entry.priority) {
+      entry.priority = priority;
+      entry.order = this.#order++;
+    }
+    if (entry.dueMs === undefined) return;
+    if (dueMs === undefined) this.#makeReady(entry, nowMs);
+    else entry.dueMs = Math.min(entry.dueMs, dueMs);
+  }
+
+  advance(toMs: number): void {
+    const due = this.known.filter((known) => known.dueMs !== undefined && known.dueMs <= toMs);
+    due.sort((left, right) => left.dueMs! - right.dueMs! || right.priority - left.priority || left.order - right.order);
+    for (const entry of due) this.#makeReady(entry, entry.dueMs!);
+  }
+
+  take(nowMs: number): Taken | undefined {
+    const free = this.known.filter((known) => known.dueMs === undefined && !this.held.has(known.key));
+    const byLine = free.toSorted((left, right) => right.priority - left.priority || left.order - right.order);
+    const byAge = free.toSorted((left, right) => left.readySinceMs - right.readySinceMs);
+    const [oldest] = byAge;
+    const isOld = oldest !== undefined && nowMs - oldest.readySinceMs > AGING.afterMs;
+    const aged = isOld && this.#sinceAged + 1 >= AGING.oneIn;
+    // Which of several that became ready at the same moment is the oldest is not promised.
+    const chosen = aged ? oldest : byLine[0];
+    if (chosen === undefined) return undefined;
+    this.#sinceAged = aged ? 0 : this.#sinceAged + 1;
+    this.known = this.known.filter((known) => known !== chosen);
+    this.held.add(chosen.key);
+    return { key: chosen.key, priority: chosen.priority };
+  }
+
+  get length(): number {
+    return this.known.filter(({ dueMs }) => dueMs === undefined).length;
+  }
+
+  #makeReady(entry: Known, nowMs: number): void {
+    entry.dueMs = undefined;
+    entry.readySinceMs = nowMs;
+    entry.order = this.#order++;
+    // Last among those of the same moment, as in the order of becoming ready.
+    this.known = [...this.known.filter((known) => known !== entry), entry];
+  }
+}
+
+/** Runs the steps on both, comparing after each, and then works everything off. */
+async function compare(steps: readonly Step[]): Promise<void> {
   const clock = new FakeClock();
-  const queue = new WorkQueue(clock);
+  const queue = new WorkQueue(clock, { aging: AGING });
+  const model = new NaiveQueue();
+  const held: string[] = [];
+  const take = async (): Promise<boolean> => {
+    const expected = model.take(clock.monotonicMs());
+    if (expected === undefined) return false;
+    assert.ok(!held.includes(expected.key));
+    assert.deepEqual(await queue.getWithPriority(), expected);
+    held.push(expected.key);
+    return true;
+  };
+  const finish = (index: number): void => {
+    const [done] = held.splice(index, 1);
+    if (done === undefined) return;
+    queue.done(done);
+    model.held.delete(done);
+  };
+  const advance = async (ms: number): Promise<void> => {
+    await clock.advance(ms);
+    model.advance(clock.monotonicMs());
+  };
+  const act = async (next: Step): Promise<unknown> => {
+    switch (next.do) {
+      case 'add':
+        queue.addWithOptions(next.key, next);
+        return model.add(next.key, next, clock.monotonicMs());
+      case 'take':
+        return take();
+      case 'finish':
+        return finish(next.which % Math.max(held.length, 1));
+      case 'advance':
+        return advance(next.ms);
+    }
+  };
+  for (const next of steps) {
+    await act(next);
+    assert.equal(queue.length, model.length);
+  }
+  await advance(100);
+  while (held.length > 0) finish(0);
+  while (await take()) finish(0);
+  assert.deepEqual(model.known, [], 'a key that was added is never lost');
+  assert.equal(queue.length, 0);
+  assert.equal(clock.pending, 0);
+}
+
+/** With workers that wait, which the model has not: never two on a key, none lost. */
+async function work(steps: readonly Step[]): Promise<void> {
+  const clock = new FakeClock();
+  const queue = new WorkQueue(clock, { aging: AGING });
   const held: string[] = [];
   /** Keys with an add that no hand-out has followed yet. */
   const owed = new Set<string>();
@@ -42,28 +162,13 @@ async function run(steps: readonly Step[]): Promise<void> {
     const [done] = held.splice(index, 1);
     if (done !== undefined) queue.done(done);
   };
-  const act = (next: Step): Promise<void> | undefined => {
-    switch (next.do) {
-      case 'add':
-        owed.add(next.key);
-        queue.add(next.key);
-        return;
-      case 'addAfter':
-        owed.add(next.key);
-        queue.addAfter(next.key, next.delayMs);
-        return;
-      case 'take':
-        if (waiting < 3) take();
-        return;
-      case 'finish':
-        finish(next.which % Math.max(held.length, 1));
-        return;
-      case 'advance':
-        return clock.advance(next.ms);
-    }
-  };
   for (const next of steps) {
-    await act(next);
+    if (next.do === 'add') {
+      owed.add(next.key);
+      queue.addWithOptions(next.key, next);
+    } else if (next.do === 'take' && waiting < 3) take();
+    else if (next.do === 'finish') finish(next.which % Math.max(held.length, 1));
+    else if (next.do === 'advance') await clock.advance(next.ms);
     await settle();
   }
   await clock.advance(100);
@@ -77,7 +182,33 @@ async function run(steps: readonly Step[]): Promise<void> {
 }
 
 describe('WorkQueue, whatever happens in whatever order', () => {
+  it('TestFuzzPriorityQueue: hands out what the naive model does, by priority, by order and by age', async () => {
+    await fc.assert(fc.asyncProperty(fc.array(step, { maxLength: 60 }), compare), { numRuns: 500 });
+  });
+
   it('never hands a key to two workers and never loses one', async () => {
-    await fc.assert(fc.asyncProperty(fc.array(step, { maxLength: 40 }), run), { numRuns: 300 });
+    await fc.assert(fc.asyncProperty(fc.array(step, { maxLength: 40 }), work), { numRuns: 200 });
+  });
+
+  it('hands out any key after a bounded number of others, whatever else is added', async () => {
+    const low = fc.record({ others: fc.integer({ min: 0, max: 20 }), oneIn: fc.integer({ min: 1, max: 6 }) });
+    await fc.assert(
+      fc.asyncProperty(low, async ({ others, oneIn }) => {
+        const clock = new FakeClock();
+        const queue = new WorkQueue(clock, { aging: { afterMs: 10, oneIn } });
+        for (let index = 0; index < others; index += 1) queue.addWithOptions(`old-${index}`, { priority: -50 });
+        queue.addWithOptions('last', { priority: -100 });
+        await clock.advance(11);
+        const bound = (others + 1) * oneIn;
+        for (let turn = 0; ; turn += 1) {
+          assert.ok(turn < bound, `not handed out after ${turn} others`);
+          queue.add(`urgent-${turn}`);
+          const taken = (await queue.get()) ?? '';
+          queue.done(taken);
+          if (taken === 'last') return;
+        }
+      }),
+      { numRuns: 100 },
+    );
   });
 });

@@ -222,8 +222,10 @@ describe('EventRecorder', () => {
 describe('redact', () => {
   for (const [text, expected] of [
     ['mysql://root:hunter2@db:3306/x', 'mysql://root:***@db:3306/x'],
-    ['Authorization: Bearer abc.def-123', 'Authorization: Bearer ***'],
-    ['password=hunter2, user=root', 'password=***, user=root'],
+    ['Authorization: Bearer abc.def-123', 'Authorization: ***'],
+    ['sent bearer abc.def-123 to it', 'sent bearer *** to it'],
+    ['password: "token": "hunter2"', 'password: ***'],
+    ['password=hunter2, user=root', 'password= ***, user=root'],
     ['"token": "abc def"', '"token": ***'],
     ['the password is wrong', 'the password is wrong'],
     ['eyJhbGciOi.eyJzdWIi.c2ln is a token', '*** is a token'],

@@ -152,6 +152,16 @@ describe('WorkQueue with priorities', () => {
     assert.deepEqual(await take(queue), { key: 'foo', priority: 1 });
   });
 
+  it('follows FIFO order when the priority of an item that waits changes', async () => {
+    const { clock, queue } = setUp();
+    queue.addWithOptions('raised', { afterMs: 10, priority: LOW_PRIORITY });
+    queue.addWithOptions('first', { afterMs: 10 });
+    queue.addWithOptions('raised', { afterMs: 20 });
+    queue.addWithOptions('last', { afterMs: 10 });
+    await clock.advance(10);
+    assert.deepEqual(await drain(queue), ['first', 'raised', 'last']);
+  });
+
   it('TestHighPriorityItemsAreReturnedBeforeLowPriorityItemMultipleTimes', async () => {
     const { queue } = setUp();
     for (let round = 0; round < 3; round += 1) {
