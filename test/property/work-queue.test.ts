@@ -119,11 +119,13 @@ async function compare(steps: readonly Step[]): Promise<void> {
     switch (next.do) {
       case 'add':
         queue.addWithOptions(next.key, next);
-        return model.add(next.key, next, clock.monotonicMs());
+        model.add(next.key, next, clock.monotonicMs());
+        return;
       case 'take':
         return take();
       case 'finish':
-        return finish(next.which % Math.max(held.length, 1));
+        finish(next.which % Math.max(held.length, 1));
+        return;
       case 'advance':
         return advance(next.ms);
     }
