@@ -97,6 +97,15 @@ describe('EventRecorder', () => {
     await end();
   });
 
+  it('writes what was repeated before it was written in one call', async () => {
+    const { server, recorder, events, end } = setUp();
+    for (let repeat = 0; repeat < 3; repeat += 1) recorder.record(model('a'), evicted);
+    await settle();
+    assert.deepEqual(server.calls, ['create']);
+    assert.equal((events()[0]?.['series'] as { count: number }).count, 3);
+    await end();
+  });
+
   it('tells things apart by object, type, reason and action', async () => {
     const { recorder, events, end } = setUp();
     recorder.record(model('a'), evicted);

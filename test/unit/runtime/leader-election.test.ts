@@ -13,11 +13,13 @@ const KEY = 'system/ingester';
 
 /** The way of one candidate to the server, which can break. */
 class Line {
-  state: 'good' | 'broken' | 'hanging' = 'good';
+  state: 'good' | 'slow' | 'broken' | 'hanging' = 'good';
   readonly #server: FakeKubeClient;
+  readonly #clock: FakeClock;
 
-  constructor(server: FakeKubeClient) {
+  constructor(server: FakeKubeClient, clock: FakeClock) {
     this.#server = server;
+    this.#clock = clock;
   }
 
   get client(): LeaderElectorOptions['client'] {
@@ -30,7 +32,14 @@ class Line {
 
   #send<T>(call: () => Promise<T>): Promise<T> {
     if (this.state === 'hanging') return new Promise(() => undefined);
+    if (this.state === 'slow') return this.#answerLate(call());
     return this.state === 'good' ? call() : Promise.reject(new KubeError('Unavailable', 'connection refused'));
+  }
+
+  /** The server does it now, and this side hears of it two seconds later. */
+  async #answerLate<T>(answer: Promise<T>): Promise<T> {
+    await new Promise<void>((resolve) => this.#clock.schedule(2000, resolve));
+    return await answer;
   }
 }
 
@@ -61,7 +70,7 @@ function world() {
   const server = new FakeKubeClient();
   const logger = new ContextLogger();
   const candidate = (identity: string, more: Partial<LeaderElectorOptions> = {}): Candidate => {
-    const line = new Line(server);
+    const line = new Line(server, clock);
     const stop = new AbortController();
     const elector = new LeaderElector({
       client: line.client,
@@ -303,6 +312,32 @@ describe('LeaderElector, losing the lease', () => {
       assert.equal(two.led(), false);
     });
   }
+
+  it('counts from before the request that won the lease, not from its answer', async () => {
+    const { clock, candidate } = world();
+    const one = candidate('one');
+    one.line.state = 'slow';
+    await clock.advance(3000);
+    assert.ok(one.elector.leads(), 'the answer took two seconds');
+    one.line.state = 'broken';
+    await clock.advance(6999);
+    assert.ok(one.elector.leads());
+    await clock.advance(1);
+    assert.equal(one.outcome(), 'lost');
+  });
+
+  it('counts from before the request that renewed the lease, not from its answer', async () => {
+    const { clock, candidate } = world();
+    const one = candidate('one');
+    await clock.advance(0);
+    one.line.state = 'slow';
+    await clock.advance(4000);
+    one.line.state = 'broken';
+    await clock.advance(7999);
+    assert.ok(one.elector.leads());
+    await clock.advance(1);
+    assert.equal(one.outcome(), 'lost');
+  });
 
   it('survives a failure that is shorter than the deadline', async () => {
     const { clock, candidate } = world();
