@@ -1,5 +1,6 @@
 // npm run demo: starts everything on this machine, tells the story, and stays up until Ctrl-C.
 // npm run demo -- --once: ends after the story, with exit code 0 or 1.
+import { untilAborted } from '../../src/base/abort.ts';
 import { messageOf } from '../../src/base/errors.ts';
 import { type Bundle, startBundle } from '../local/bundle.ts';
 import { logTail } from '../local/log-tail.ts';
@@ -24,12 +25,6 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   });
 }
 
-function interrupted(): Promise<never> {
-  return new Promise((_resolve, reject) => {
-    stop.signal.addEventListener('abort', () => reject(stop.signal.reason as Error));
-  });
-}
-
 function explainUse(bundle: Bundle): void {
   const { controlPlane, server, database } = bundle;
   narrator.chapter('It is yours');
@@ -46,10 +41,11 @@ async function play(bundle: Bundle): Promise<void> {
   narrator.proved(
     `Control plane, ${bundle.server.flavour} ${bundle.server.version}, webhook and reconciler are running.`,
   );
-  await Promise.race([new Story(bundle, narrator).tell(), interrupted()]);
+  await Promise.race([new Story(bundle, narrator).tell(), untilAborted(stop.signal)]);
+  stop.signal.throwIfAborted();
   if (flags.includes('--once')) return;
   explainUse(bundle);
-  await interrupted().catch(() => undefined);
+  await untilAborted(stop.signal);
 }
 
 /** Exit code: 0 when the story was told to its end, 130 when somebody stopped it before, 1 when it failed. */

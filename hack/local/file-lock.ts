@@ -26,6 +26,7 @@ export async function withFileLock<Result>(
   holder.stdin.on('error', () => undefined);
   const release = (): unknown => holder.kill('SIGKILL');
   signal?.addEventListener('abort', release);
+  // Rejects only where there is no `flock`: then nothing is locked, as said above.
   const ended = once(holder, 'exit').catch(() => undefined);
   try {
     await withElapsedTime(

@@ -23,11 +23,11 @@ export interface KubernetesObject {
   readonly [field: string]: JsonValue | ObjectMeta | undefined;
 }
 
-/** `namespace/name`, the key of watches, stores and queues. */
+/** `namespace/name`, or `/name` for cluster-scoped objects: the key of watches, stores and queues. */
 export function objectKey(object: {
-  readonly metadata: { readonly namespace: string; readonly name: string };
+  readonly metadata: { readonly namespace?: string; readonly name: string };
 }): string {
-  return `${object.metadata.namespace}/${object.metadata.name}`;
+  return `${object.metadata.namespace ?? ''}/${object.metadata.name}`;
 }
 
 export function hasFinalizer(object: KubernetesObject): boolean {

@@ -1,8 +1,10 @@
 // The reconciler role: one informer, queue and set of workers per kind, over one API client and one database pool.
+
 import type { KindDefinition } from '../api/kind.ts';
 import { findKind } from '../api/kinds.ts';
 import { GROUP, VERSION } from '../api/names.ts';
 import type { KubernetesObject } from '../api/object.ts';
+import { untilAborted } from '../base/abort.ts';
 import { type Clock, systemClock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import { createMetrics, type Metrics } from '../base/metrics.ts';
@@ -26,7 +28,6 @@ import { createElector } from './elector.ts';
 import { type ReadinessCheck, startHealthServer } from './health.ts';
 import { createClient } from './kube-client.ts';
 import { mysqlOptions } from './mysql-options.ts';
-import { aborted } from './signals.ts';
 import { StorageMonitor } from './storage-monitor.ts';
 
 interface KindLoop {
@@ -71,13 +72,13 @@ export async function runReconciler(configuration: Configuration, logger: Logger
   );
   logger.info({ kinds: loops.length, healthPort: health.port }, 'Reconciler started');
   const manager = new Manager({ clock, logger, ...(elector === undefined ? {} : { election: elector.election }) });
-  manager.add({ name: 'health', group: 'server', run: (stop) => aborted(stop).then(() => health.close()) });
+  manager.add({ name: 'health', group: 'server', run: (stop) => untilAborted(stop).then(() => health.close()) });
   manager.add({ name: 'storage monitor', group: 'always', run: (stop) => monitor.run(stop) });
   for (const { kind, informer, controller } of loops) {
     manager.add({ name: `watch ${kind.plural}`, group: 'cache', run: (stop) => informer.run(stop) });
     // Without a usable database every reconcile would fail; the objects wait in the informer instead.
     const work = async (stop: AbortSignal): Promise<void> => {
-      await Promise.race([usable.promise, aborted(stop)]);
+      await Promise.race([usable.promise, untilAborted(stop)]);
       await controller.run(stop);
     };
     manager.add({ name: `reconcile ${kind.plural}`, group: 'leader', run: work });
@@ -96,7 +97,7 @@ async function runIdle(configuration: Configuration, logger: Logger, signal: Abo
     { healthPort: health.port },
     'Metadata storage not configured, skipping ingester setup. Set metadataStorage.enableMetadataStorage to true to ingest.',
   );
-  await aborted(signal);
+  await untilAborted(signal);
   await health.close();
 }
 

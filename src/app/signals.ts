@@ -12,10 +12,3 @@ export function stopSignal(logger: Logger): AbortSignal {
   process.on('SIGINT', stop);
   return controller.signal;
 }
-
-export function aborted(signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return Promise.resolve();
-  return new Promise((resolve) => {
-    signal.addEventListener('abort', () => resolve(), { once: true });
-  });
-}

@@ -1,12 +1,13 @@
 // The webhook role. Imports neither the database nor the API client, so that it starts fast and needs neither to answer.
+
 import { createWebhookApp } from '../../webhooks/app.ts';
 import { loadKeyPair } from '../../webhooks/certificate.ts';
 import { close, listen, portOf } from '../../webhooks/server.ts';
+import { untilAborted } from '../base/abort.ts';
 import type { Logger } from '../base/logger.ts';
 import type { Configuration } from '../config/schema.ts';
 import { parseAddress } from './address.ts';
 import { startHealthServer } from './health.ts';
-import { aborted } from './signals.ts';
 
 const DRAIN_MS = 10_000;
 
@@ -19,7 +20,7 @@ export async function runWebhook(configuration: Configuration, logger: Logger, s
     serving: () => (signal.aborted ? 'shutting down' : undefined),
   });
   logger.info({ port: portOf(server), healthPort: healthServer.port }, 'Webhook ready');
-  await aborted(signal);
+  await untilAborted(signal);
   await close(server, DRAIN_MS);
   await healthServer.close();
   logger.info({}, 'Webhook stopped');

@@ -11,6 +11,7 @@
 // The version advances only after the sink took the event, so a stream that breaks anywhere never skips one. What a
 // list shows is applied at once; what it no longer shows is removed only when the list is complete.
 import type { KubernetesObject } from '../api/object.ts';
+import { isAborted } from '../base/abort.ts';
 import { backoffMs } from '../base/backoff.ts';
 import { type Clock, sleep } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
@@ -70,12 +71,12 @@ export class Reflector {
 
   /** Runs until aborted. Never rejects for anything the API server or the network does. */
   async run(signal: AbortSignal): Promise<void> {
-    while (goesOn(signal)) {
+    while (!isAborted(signal)) {
       try {
         let end = await this.#listAndWatch(signal);
-        while (goesOn(signal) && end === 'watch-again') end = await this.#watch(signal);
+        while (!isAborted(signal) && end === 'watch-again') end = await this.#watch(signal);
       } catch (error) {
-        if (goesOn(signal)) await this.#recover(error, signal);
+        if (!isAborted(signal)) await this.#recover(error, signal);
       }
     }
   }
@@ -178,7 +179,7 @@ export class Reflector {
   }
 
   async #afterBrokenWatch(error: unknown, signal: AbortSignal): Promise<WatchEnd> {
-    if (!goesOn(signal)) return 'watch-again';
+    if (isAborted(signal)) return 'watch-again';
     const { logger, resource } = this.#options;
     if (isKubeError(error, 'Expired')) {
       logger.info({ resource: resource.plural }, 'The watch expired; listing again');
@@ -226,9 +227,4 @@ export class Reflector {
     this.#failures += 1;
     this.#lastFailureMs = this.#options.clock.monotonicMs();
   }
-}
-
-/** A function, because a signal changes between two reads, which the compiler does not believe of a property. */
-function goesOn(signal: AbortSignal): boolean {
-  return !signal.aborted;
 }

@@ -7,10 +7,11 @@
 //   anything else thrown  comes again after a wait that doubles with every failure of this key
 //
 // A key that comes again keeps its priority.
+
+import { isAborted, onAbort } from '../base/abort.ts';
 import type { Clock } from '../base/clock.ts';
 import { CodedError } from '../base/errors.ts';
 import type { Logger } from '../base/logger.ts';
-import { isAborted, onAbort } from './abort.ts';
 import { type ControllerMetrics, noControllerMetrics } from './controller-metrics.ts';
 import { AlreadyStartedError, TerminalError } from './errors.ts';
 import { defaultRetry, ItemExponentialRateLimiter, type RateLimiter, type RetryOptions } from './rate-limiter.ts';
@@ -19,8 +20,6 @@ import { ReconcileRun } from './reconcile-run.ts';
 import type { Source } from './source.ts';
 import { startSource } from './start-source.ts';
 import { type AgingOptions, defaultAging, LOW_PRIORITY, type Taken, WorkQueue } from './work-queue.ts';
-
-export { done, type ReconcileResult } from './reconcile.ts';
 
 export interface ControllerOptions {
   /** Name in logs and metrics. */

@@ -6,12 +6,12 @@
 // The same thing happening again is one Event with a count. Its first repeat is written at once, so that it can be seen
 // to repeat; later ones are counted and written once in a while, and when the series ends.
 import type { KubernetesObject } from '../api/object.ts';
+import { isAborted, onAbort } from '../base/abort.ts';
 import { backoffMs } from '../base/backoff.ts';
 import { type Clock, sleep } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { isKubeError, KubeError } from '../kube/errors.ts';
-import { isAborted, onAbort } from './abort.ts';
 import {
   EVENTS,
   namespaceOf,

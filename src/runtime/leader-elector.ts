@@ -10,12 +10,12 @@
 // take over. It need not be awake for that: `leads` compares the clock itself, so after a blocked event loop the first
 // thing that asks, or the first timer, ends the leadership before any more work is done.
 import type { KubernetesObject } from '../api/object.ts';
+import { isAborted, onAbort } from '../base/abort.ts';
 import { type Clock, sleep } from '../base/clock.ts';
 import { canonicalJson } from '../base/json.ts';
 import type { Logger } from '../base/logger.ts';
 import type { KubeClient, ObjectRef } from '../kube/client.ts';
 import { isKubeError, KubeError } from '../kube/errors.ts';
-import { isAborted, onAbort } from './abort.ts';
 import { LeaderElectionConfigError } from './errors.ts';
 import { LEASES, type LeaseId, type LeaseRecord, leaseRecord, leaseWith, microTime } from './lease.ts';
 import type { Election } from './manager.ts';

@@ -5,9 +5,10 @@
 //
 // The lease goes last, so that nobody else leads while this process still works. One deadline covers the whole stop.
 // A lost lease has no grace: somebody else may lead already, so `run` throws at once and the process must end.
+
+import { onAbort } from '../base/abort.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
-import { onAbort } from './abort.ts';
 import {
   AlreadyStartedError,
   GracefulShutdownTimeoutError,

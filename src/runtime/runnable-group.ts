@@ -1,4 +1,4 @@
-import { untilAborted } from './abort.ts';
+import { untilAborted } from '../base/abort.ts';
 import type { Runnable } from './runnable.ts';
 
 /** Runnables that start and stop together. What is added later runs at once; after the stop nothing can be added. */

@@ -1,8 +1,9 @@
 // Sources bring events into a controller's queue. Each carries its own handler and predicates.
+
+import { isAborted, onAbort, untilAborted } from '../base/abort.ts';
 import { type Clock, sleep } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import type { HandlerRegistration, Informs } from '../kube/handler.ts';
-import { isAborted, onAbort, untilAborted } from './abort.ts';
 import { Delivery } from './delivery.ts';
 import type { EventChannel } from './event-channel.ts';
 import type { EventHandler, EventQueue } from './handler.ts';

@@ -1,4 +1,4 @@
-import { untilAborted } from './abort.ts';
+import { untilAborted } from '../base/abort.ts';
 import { CacheSyncTimeoutError } from './errors.ts';
 import type { Source, SourceContext } from './source.ts';
 

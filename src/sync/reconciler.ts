@@ -7,7 +7,7 @@ import { canonicalJson } from '../base/json.ts';
 import type { Logger } from '../base/logger.ts';
 import type { KubeClient, ObjectRef, Resource } from '../kube/client.ts';
 import { isKubeError } from '../kube/errors.ts';
-import { done, type ReconcileResult } from '../runtime/controller.ts';
+import { done, type ReconcileResult } from '../runtime/reconcile.ts';
 import { RowMismatchError } from '../storage/errors.ts';
 import type { MetadataStorage, WriteOutcome } from '../storage/metadata-storage.ts';
 import type { ObjectRow } from '../storage/row.ts';

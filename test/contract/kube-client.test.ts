@@ -75,7 +75,7 @@ function contract(title: string, subject: () => Subject): void {
         ['ADDED', 'MODIFIED', 'MODIFIED', 'DELETED'],
       );
       stop.abort();
-      await watching.catch(() => undefined);
+      await watching.catch((error: unknown) => assert.ok(isKubeError(error, 'Unavailable'), String(error)));
     });
 
     it('calls a JSON patch whose test fails a conflict, and changes nothing', async () => {

