@@ -1,12 +1,34 @@
 // The one list of kinds. SQL, CRDs, RBAC, webhook rules and docs/kinds.md are generated from it (npm run generate).
 // Column names and order, and which kinds are immutable, are those of the original system.
 import type { KindDefinition } from '../../src/api/kind.ts';
-import { bool, enumName, int, print, reference, text, time } from './columns.ts';
+import {
+  bool,
+  enumName,
+  finalStates,
+  int,
+  matching,
+  oneOf,
+  print,
+  range,
+  reference,
+  required,
+  resources,
+  text,
+  time,
+  uuid,
+  version,
+} from './columns.ts';
 
-const ordinary: Pick<KindDefinition, 'optional' | 'immutable' | 'sensitive'> = {
+const ordinary: Pick<
+  KindDefinition,
+  'optional' | 'immutable' | 'sensitive' | 'versionFields' | 'fieldRules' | 'downgrades'
+> = {
   optional: false,
   immutable: false,
   sensitive: [],
+  versionFields: [],
+  fieldRules: [],
+  downgrades: 'deny',
 };
 
 export const catalogue: readonly KindDefinition[] = [
@@ -21,6 +43,12 @@ export const catalogue: readonly KindDefinition[] = [
       print('Team', '.spec.owner.owningTeam'),
       print('State', '.status.state'),
     ],
+    fieldRules: [
+      ...required('spec.description', 'spec.owner', 'spec.gitRepo', 'spec.rootDir'),
+      range('spec.tier', 1, 5),
+      uuid('spec.owner.owningTeam'),
+      ...required('spec.commit.gitRef', 'spec.commit.branch'),
+    ],
   },
   {
     ...ordinary,
@@ -29,6 +57,7 @@ export const catalogue: readonly KindDefinition[] = [
     table: 'modelfamily',
     indexes: [text('model_family_name', 'spec.name')],
     printColumns: [print('Family', '.spec.name')],
+    fieldRules: [matching('spec.name', '[a-zA-Z0-9][\\w-]*', 40)],
   },
   {
     ...ordinary,
@@ -57,6 +86,7 @@ export const catalogue: readonly KindDefinition[] = [
       print('Revision', '.spec.revisionId', 'integer'),
       print('Owner', '.spec.owner.name'),
     ],
+    versionFields: [version('integer', 'spec.revisionId'), version('flag', 'spec.sealed')],
   },
   {
     ...ordinary,
@@ -65,6 +95,11 @@ export const catalogue: readonly KindDefinition[] = [
     table: 'pipeline',
     indexes: [enumName('pipeline_type', 'spec.type', 'PIPELINE_TYPE_INVALID'), text('owner', 'spec.owner.name')],
     printColumns: [print('Type', '.spec.type'), print('Owner', '.spec.owner.name'), print('State', '.status.state')],
+    fieldRules: required(
+      'spec.commit.gitRef',
+      'spec.commit.branch',
+      'spec.manifest.triggerMap.*.batchRerun.pipelineRuns',
+    ),
   },
   {
     ...ordinary,
@@ -80,10 +115,29 @@ export const catalogue: readonly KindDefinition[] = [
       enumName('exception_type', 'status.exceptionType', 'PIPELINE_RUN_EXCEPTION_TYPE_INVALID'),
       reference('resume_pipeline_run', 'spec.resume.pipelineRun'),
     ],
+    run: { of: ['spec', 'pipeline'], endTime: ['status', 'endTime'] },
     printColumns: [
       print('Pipeline', '.spec.pipeline.name'),
       print('State', '.status.state'),
       print('Ended', '.status.endTime', 'date'),
+    ],
+    versionFields: [
+      finalStates(
+        'status.state',
+        'PIPELINE_RUN_STATE_SUCCEEDED',
+        'PIPELINE_RUN_STATE_KILLED',
+        'PIPELINE_RUN_STATE_FAILED',
+        'PIPELINE_RUN_STATE_SKIPPED',
+      ),
+    ],
+    fieldRules: [
+      matching('spec.workspaceRootDir', '^(/[\\w-]+)*/?$'),
+      ...required(
+        'spec.resume.pipelineRun',
+        'spec.pipelineSpec.commit.gitRef',
+        'spec.pipelineSpec.commit.branch',
+        'spec.pipelineSpec.manifest.triggerMap.*.batchRerun.pipelineRuns',
+      ),
     ],
   },
   {
@@ -93,6 +147,9 @@ export const catalogue: readonly KindDefinition[] = [
     table: 'inferenceserver',
     indexes: [enumName('state', 'status.state', 'INFERENCE_SERVER_STATE_INVALID')],
     printColumns: [print('Backend', '.spec.backendType'), print('State', '.status.state')],
+    versionFields: [version('semver-or-name', 'spec.initSpec.servingSpec.version')],
+    downgrades: 'off',
+    fieldRules: [uuid('spec.ownerSpec.ownerInfo.owningTeam'), ...resources('spec.initSpec.resourceSpec')],
   },
   {
     ...ordinary,
@@ -111,6 +168,11 @@ export const catalogue: readonly KindDefinition[] = [
       print('Revision', '.spec.revisionId'),
       print('State', '.status.state'),
     ],
+    versionFields: [
+      version('integer-or-name', 'spec.revisionId'),
+      finalStates('status.state', 'REVISION_STATE_READY', 'REVISION_STATE_ERROR'),
+    ],
+    fieldRules: required('spec.commit.gitRef', 'spec.commit.branch'),
   },
   {
     ...ordinary,
@@ -119,6 +181,7 @@ export const catalogue: readonly KindDefinition[] = [
     table: 'cluster',
     indexes: [],
     printColumns: [print('Region', '.spec.region'), print('SLA', '.spec.sla')],
+    fieldRules: [oneOf('spec', 'kubernetes')],
   },
   {
     ...ordinary,
@@ -127,6 +190,7 @@ export const catalogue: readonly KindDefinition[] = [
     table: 'raycluster',
     indexes: [],
     printColumns: [print('Ray', '.spec.rayVersion'), print('State', '.status.state')],
+    versionFields: [version('semver', 'spec.rayVersion')],
   },
   {
     ...ordinary,
@@ -135,6 +199,9 @@ export const catalogue: readonly KindDefinition[] = [
     table: 'rayjob',
     indexes: [],
     printColumns: [print('Cluster', '.spec.cluster.name'), print('State', '.status.state')],
+    versionFields: [
+      finalStates('status.state', 'RAY_JOB_STATE_SUCCEEDED', 'RAY_JOB_STATE_FAILED', 'RAY_JOB_STATE_KILLED'),
+    ],
   },
   {
     ...ordinary,
@@ -147,6 +214,8 @@ export const catalogue: readonly KindDefinition[] = [
       ['spec', 'executor', 'pod', 'hdfsDelegationToken'],
     ],
     printColumns: [print('Spark', '.spec.sparkVersion'), print('Application', '.status.applicationId')],
+    versionFields: [version('semver', 'spec.sparkVersion')],
+    fieldRules: resources('spec.driver.pod.resource', 'spec.executor.pod.resource'),
   },
   {
     ...ordinary,
@@ -159,7 +228,17 @@ export const catalogue: readonly KindDefinition[] = [
       enumName('state', 'status.state', 'TRIGGER_RUN_STATE_INVALID'),
       bool('auto_flip', 'spec.autoFlip'),
     ],
+    run: { of: ['spec', 'pipeline'] },
     printColumns: [print('Pipeline', '.spec.pipeline.name'), print('State', '.status.state')],
+    versionFields: [
+      finalStates(
+        'status.state',
+        'TRIGGER_RUN_STATE_KILLED',
+        'TRIGGER_RUN_STATE_FAILED',
+        'TRIGGER_RUN_STATE_SUCCEEDED',
+      ),
+    ],
+    fieldRules: required('spec.trigger.batchRerun.pipelineRuns'),
   },
   {
     ...ordinary,
@@ -177,6 +256,14 @@ export const catalogue: readonly KindDefinition[] = [
       print('Stage', '.status.stage'),
       print('State', '.status.state'),
     ],
+    versionFields: [version('numbered-name', 'spec.desiredRevision.name')],
+    downgrades: 'off',
+    fieldRules: [
+      oneOf('spec', 'inferenceServer', 'mobileSpec'),
+      oneOf('spec.strategy', 'zonal', 'blast', 'redBlack', 'rolling', 'disaggregated'),
+      range('spec.shadowSpec.trafficPercentage', 0, 100),
+      range('spec.strategy.disaggregated.steps.*.subZonal.increment', 10, 40),
+    ],
   },
   {
     ...ordinary,
@@ -187,5 +274,6 @@ export const catalogue: readonly KindDefinition[] = [
     immutable: true,
     indexes: [],
     printColumns: [print('Type', '.spec.type'), print('Storage', '.spec.storageUri')],
+    fieldRules: [oneOf('spec', 'variableSpec', 'checkpointSpec', 'rawModelSpec')],
   },
 ];

@@ -1,5 +1,5 @@
 // The vocabulary of the catalogue: each function is one way the original indexes a field.
-import type { ColumnIndex, IndexedColumn, PrintColumn } from '../../src/api/kind.ts';
+import type { ColumnIndex, FieldRule, IndexedColumn, PrintColumn, VersionField } from '../../src/api/kind.ts';
 
 export function text(name: string, path: string, length?: number): ColumnIndex {
   const column: IndexedColumn = { name, path: path.split('.'), type: 'string' };
@@ -33,4 +33,39 @@ export function reference(name: string, path: string): ColumnIndex {
 
 export function print(name: string, path: string, type: PrintColumn['type'] = 'string'): PrintColumn {
   return { name, path, type };
+}
+
+export function version(order: Exclude<VersionField['order'], 'terminal'>, path: string): VersionField {
+  return { path: path.split('.'), order };
+}
+
+export function finalStates(path: string, ...terminal: readonly string[]): VersionField {
+  return { path: path.split('.'), order: 'terminal', terminal };
+}
+
+export function required(...paths: readonly string[]): readonly FieldRule[] {
+  return paths.map((path) => ({ path: path.split('.'), rule: 'required' }));
+}
+
+export function uuid(path: string): FieldRule {
+  return { path: path.split('.'), rule: 'uuid' };
+}
+
+export function range(path: string, minimum: number, maximum?: number): FieldRule {
+  const rule: FieldRule = { path: path.split('.'), rule: 'range', minimum };
+  return maximum === undefined ? rule : { ...rule, maximum };
+}
+
+export function matching(path: string, pattern: string, maxLength?: number): FieldRule {
+  const rule: FieldRule = { path: path.split('.'), rule: 'text', pattern };
+  return maxLength === undefined ? rule : { ...rule, maxLength };
+}
+
+export function oneOf(path: string, ...members: readonly string[]): FieldRule {
+  return { path: path.split('.'), rule: 'one-of', members };
+}
+
+/** The bounds of every ResourceSpec. */
+export function resources(...paths: readonly string[]): readonly FieldRule[] {
+  return paths.flatMap((path) => ['cpu', 'gpu', 'fileDescriptors'].map((field) => range(`${path}.${field}`, 0)));
 }

@@ -1,15 +1,29 @@
 -- Generated from schema/kinds/catalogue.ts by "npm run generate". Do not edit.
 -- After the first release this file is frozen; later changes are migrations of their own.
+-- minReader: 1
+-- minWriter: 1
+-- gate: open
 
 CREATE TABLE IF NOT EXISTS `ingester_gate` (
   `id` TINYINT UNSIGNED NOT NULL,
   `closed_by` VARCHAR(253),
   `reason` VARCHAR(1024),
   `changed_at` DATETIME(6),
+  `schema_version` INT UNSIGNED NOT NULL DEFAULT 0,
+  `min_reader` INT UNSIGNED NOT NULL DEFAULT 0,
+  `min_writer` INT UNSIGNED NOT NULL DEFAULT 0,
+  `table_names` VARCHAR(16),
   PRIMARY KEY (`id`)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 INSERT IGNORE INTO `ingester_gate` (`id`) VALUES (1);
+
+CREATE TABLE IF NOT EXISTS `ingester_positions` (
+  `kind` VARCHAR(253) NOT NULL,
+  `res_version` BIGINT UNSIGNED NOT NULL,
+  `recorded_at` DATETIME(6) NOT NULL,
+  PRIMARY KEY (`kind`)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 CREATE TABLE IF NOT EXISTS `project` (
   `uid` VARCHAR(64) NOT NULL,
@@ -27,15 +41,18 @@ CREATE TABLE IF NOT EXISTS `project` (
   `evict_request_time` DATETIME(6),
   `evict_time` DATETIME(6),
   `row_state` TINYINT UNSIGNED NOT NULL,
+  `delete_reason` VARCHAR(255),
   `proto` LONGBLOB NOT NULL,
   `json` JSON NOT NULL,
   `tier` INT,
   PRIMARY KEY (`uid`),
   KEY `project_namespace_name` (`namespace`, `name`),
-  KEY `project_namespace_create_time` (`namespace`, `create_time`),
+  KEY `project_namespace_timestamp` (`namespace`, `delete_time`, `create_time`),
+  KEY `project_timestamp` (`delete_time`, `create_time`),
   KEY `project_create_time` (`create_time`),
   KEY `project_update_time` (`update_time`),
-  KEY `project_delete_time` (`delete_time`),
+  KEY `project_row_state` (`row_state`),
+  KEY `project_tombstone` (`row_state`, `namespace`, `name`, `create_time`),
   KEY `project_tier` (`tier`)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
@@ -43,8 +60,9 @@ CREATE TABLE IF NOT EXISTS `project_labels` (
   `obj_uid` VARCHAR(64) NOT NULL,
   `key` VARCHAR(317) NOT NULL,
   `value` VARCHAR(63) NOT NULL,
+  `obj_create_time` DATETIME(6) NOT NULL,
   PRIMARY KEY (`obj_uid`, `key`),
-  KEY `project_labels_key_value` (`key`, `value`)
+  KEY `project_labels_key_value` (`key`, `value`, `obj_create_time`, `obj_uid`)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 CREATE TABLE IF NOT EXISTS `project_annotations` (
@@ -70,15 +88,18 @@ CREATE TABLE IF NOT EXISTS `modelfamily` (
   `evict_request_time` DATETIME(6),
   `evict_time` DATETIME(6),
   `row_state` TINYINT UNSIGNED NOT NULL,
+  `delete_reason` VARCHAR(255),
   `proto` LONGBLOB NOT NULL,
   `json` JSON NOT NULL,
   `model_family_name` VARCHAR(255),
   PRIMARY KEY (`uid`),
   KEY `modelfamily_namespace_name` (`namespace`, `name`),
-  KEY `modelfamily_namespace_create_time` (`namespace`, `create_time`),
+  KEY `modelfamily_namespace_timestamp` (`namespace`, `delete_time`, `create_time`),
+  KEY `modelfamily_timestamp` (`delete_time`, `create_time`),
   KEY `modelfamily_create_time` (`create_time`),
   KEY `modelfamily_update_time` (`update_time`),
-  KEY `modelfamily_delete_time` (`delete_time`),
+  KEY `modelfamily_row_state` (`row_state`),
+  KEY `modelfamily_tombstone` (`row_state`, `namespace`, `name`, `create_time`),
   KEY `modelfamily_model_family_name` (`model_family_name`)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
@@ -86,8 +107,9 @@ CREATE TABLE IF NOT EXISTS `modelfamily_labels` (
   `obj_uid` VARCHAR(64) NOT NULL,
   `key` VARCHAR(317) NOT NULL,
   `value` VARCHAR(63) NOT NULL,
+  `obj_create_time` DATETIME(6) NOT NULL,
   PRIMARY KEY (`obj_uid`, `key`),
-  KEY `modelfamily_labels_key_value` (`key`, `value`)
+  KEY `modelfamily_labels_key_value` (`key`, `value`, `obj_create_time`, `obj_uid`)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 CREATE TABLE IF NOT EXISTS `modelfamily_annotations` (
@@ -113,6 +135,7 @@ CREATE TABLE IF NOT EXISTS `model` (
   `evict_request_time` DATETIME(6),
   `evict_time` DATETIME(6),
   `row_state` TINYINT UNSIGNED NOT NULL,
+  `delete_reason` VARCHAR(255),
   `proto` LONGBLOB NOT NULL,
   `json` JSON NOT NULL,
   `src_pipeline_run_namespace` VARCHAR(255),
@@ -137,10 +160,12 @@ CREATE TABLE IF NOT EXISTS `model` (
   `model_kind` VARCHAR(255),
   PRIMARY KEY (`uid`),
   KEY `model_namespace_name` (`namespace`, `name`),
-  KEY `model_namespace_create_time` (`namespace`, `create_time`),
+  KEY `model_namespace_timestamp` (`namespace`, `delete_time`, `create_time`),
+  KEY `model_timestamp` (`delete_time`, `create_time`),
   KEY `model_create_time` (`create_time`),
   KEY `model_update_time` (`update_time`),
-  KEY `model_delete_time` (`delete_time`),
+  KEY `model_row_state` (`row_state`),
+  KEY `model_tombstone` (`row_state`, `namespace`, `name`, `create_time`),
   KEY `model_src_pipeline_run` (`src_pipeline_run_namespace`, `src_pipeline_run_name`),
   KEY `model_algorithm` (`algorithm`),
   KEY `model_training_framework` (`training_framework`),
@@ -161,8 +186,9 @@ CREATE TABLE IF NOT EXISTS `model_labels` (
   `obj_uid` VARCHAR(64) NOT NULL,
   `key` VARCHAR(317) NOT NULL,
   `value` VARCHAR(63) NOT NULL,
+  `obj_create_time` DATETIME(6) NOT NULL,
   PRIMARY KEY (`obj_uid`, `key`),
-  KEY `model_labels_key_value` (`key`, `value`)
+  KEY `model_labels_key_value` (`key`, `value`, `obj_create_time`, `obj_uid`)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 CREATE TABLE IF NOT EXISTS `model_annotations` (
@@ -188,16 +214,19 @@ CREATE TABLE IF NOT EXISTS `pipeline` (
   `evict_request_time` DATETIME(6),
   `evict_time` DATETIME(6),
   `row_state` TINYINT UNSIGNED NOT NULL,
+  `delete_reason` VARCHAR(255),
   `proto` LONGBLOB NOT NULL,
   `json` JSON NOT NULL,
   `pipeline_type` VARCHAR(255),
   `owner` VARCHAR(255),
   PRIMARY KEY (`uid`),
   KEY `pipeline_namespace_name` (`namespace`, `name`),
-  KEY `pipeline_namespace_create_time` (`namespace`, `create_time`),
+  KEY `pipeline_namespace_timestamp` (`namespace`, `delete_time`, `create_time`),
+  KEY `pipeline_timestamp` (`delete_time`, `create_time`),
   KEY `pipeline_create_time` (`create_time`),
   KEY `pipeline_update_time` (`update_time`),
-  KEY `pipeline_delete_time` (`delete_time`),
+  KEY `pipeline_row_state` (`row_state`),
+  KEY `pipeline_tombstone` (`row_state`, `namespace`, `name`, `create_time`),
   KEY `pipeline_pipeline_type` (`pipeline_type`),
   KEY `pipeline_owner` (`owner`)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
@@ -206,8 +235,9 @@ CREATE TABLE IF NOT EXISTS `pipeline_labels` (
   `obj_uid` VARCHAR(64) NOT NULL,
   `key` VARCHAR(317) NOT NULL,
   `value` VARCHAR(63) NOT NULL,
+  `obj_create_time` DATETIME(6) NOT NULL,
   PRIMARY KEY (`obj_uid`, `key`),
-  KEY `pipeline_labels_key_value` (`key`, `value`)
+  KEY `pipeline_labels_key_value` (`key`, `value`, `obj_create_time`, `obj_uid`)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 CREATE TABLE IF NOT EXISTS `pipeline_annotations` (
@@ -233,6 +263,7 @@ CREATE TABLE IF NOT EXISTS `pipelinerun` (
   `evict_request_time` DATETIME(6),
   `evict_time` DATETIME(6),
   `row_state` TINYINT UNSIGNED NOT NULL,
+  `delete_reason` VARCHAR(255),
   `proto` LONGBLOB NOT NULL,
   `json` JSON NOT NULL,
   `pipeline_namespace` VARCHAR(255),
@@ -247,10 +278,12 @@ CREATE TABLE IF NOT EXISTS `pipelinerun` (
   `resume_pipeline_run_name` VARCHAR(255),
   PRIMARY KEY (`uid`),
   KEY `pipelinerun_namespace_name` (`namespace`, `name`),
-  KEY `pipelinerun_namespace_create_time` (`namespace`, `create_time`),
+  KEY `pipelinerun_namespace_timestamp` (`namespace`, `delete_time`, `create_time`),
+  KEY `pipelinerun_timestamp` (`delete_time`, `create_time`),
   KEY `pipelinerun_create_time` (`create_time`),
   KEY `pipelinerun_update_time` (`update_time`),
-  KEY `pipelinerun_delete_time` (`delete_time`),
+  KEY `pipelinerun_row_state` (`row_state`),
+  KEY `pipelinerun_tombstone` (`row_state`, `namespace`, `name`, `create_time`),
   KEY `pipelinerun_pipeline` (`pipeline_namespace`, `pipeline_name`),
   KEY `pipelinerun_revision` (`revision_namespace`, `revision_name`),
   KEY `pipelinerun_state` (`state`),
@@ -264,8 +297,9 @@ CREATE TABLE IF NOT EXISTS `pipelinerun_labels` (
   `obj_uid` VARCHAR(64) NOT NULL,
   `key` VARCHAR(317) NOT NULL,
   `value` VARCHAR(63) NOT NULL,
+  `obj_create_time` DATETIME(6) NOT NULL,
   PRIMARY KEY (`obj_uid`, `key`),
-  KEY `pipelinerun_labels_key_value` (`key`, `value`)
+  KEY `pipelinerun_labels_key_value` (`key`, `value`, `obj_create_time`, `obj_uid`)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 CREATE TABLE IF NOT EXISTS `pipelinerun_annotations` (
@@ -291,15 +325,18 @@ CREATE TABLE IF NOT EXISTS `inferenceserver` (
   `evict_request_time` DATETIME(6),
   `evict_time` DATETIME(6),
   `row_state` TINYINT UNSIGNED NOT NULL,
+  `delete_reason` VARCHAR(255),
   `proto` LONGBLOB NOT NULL,
   `json` JSON NOT NULL,
   `state` VARCHAR(255),
   PRIMARY KEY (`uid`),
   KEY `inferenceserver_namespace_name` (`namespace`, `name`),
-  KEY `inferenceserver_namespace_create_time` (`namespace`, `create_time`),
+  KEY `inferenceserver_namespace_timestamp` (`namespace`, `delete_time`, `create_time`),
+  KEY `inferenceserver_timestamp` (`delete_time`, `create_time`),
   KEY `inferenceserver_create_time` (`create_time`),
   KEY `inferenceserver_update_time` (`update_time`),
-  KEY `inferenceserver_delete_time` (`delete_time`),
+  KEY `inferenceserver_row_state` (`row_state`),
+  KEY `inferenceserver_tombstone` (`row_state`, `namespace`, `name`, `create_time`),
   KEY `inferenceserver_state` (`state`)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
@@ -307,8 +344,9 @@ CREATE TABLE IF NOT EXISTS `inferenceserver_labels` (
   `obj_uid` VARCHAR(64) NOT NULL,
   `key` VARCHAR(317) NOT NULL,
   `value` VARCHAR(63) NOT NULL,
+  `obj_create_time` DATETIME(6) NOT NULL,
   PRIMARY KEY (`obj_uid`, `key`),
-  KEY `inferenceserver_labels_key_value` (`key`, `value`)
+  KEY `inferenceserver_labels_key_value` (`key`, `value`, `obj_create_time`, `obj_uid`)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 CREATE TABLE IF NOT EXISTS `inferenceserver_annotations` (
@@ -334,6 +372,7 @@ CREATE TABLE IF NOT EXISTS `revision` (
   `evict_request_time` DATETIME(6),
   `evict_time` DATETIME(6),
   `row_state` TINYINT UNSIGNED NOT NULL,
+  `delete_reason` VARCHAR(255),
   `proto` LONGBLOB NOT NULL,
   `json` JSON NOT NULL,
   `base_resource_namespace` VARCHAR(255),
@@ -344,10 +383,12 @@ CREATE TABLE IF NOT EXISTS `revision` (
   `git_ref` VARCHAR(255),
   PRIMARY KEY (`uid`),
   KEY `revision_namespace_name` (`namespace`, `name`),
-  KEY `revision_namespace_create_time` (`namespace`, `create_time`),
+  KEY `revision_namespace_timestamp` (`namespace`, `delete_time`, `create_time`),
+  KEY `revision_timestamp` (`delete_time`, `create_time`),
   KEY `revision_create_time` (`create_time`),
   KEY `revision_update_time` (`update_time`),
-  KEY `revision_delete_time` (`delete_time`),
+  KEY `revision_row_state` (`row_state`),
+  KEY `revision_tombstone` (`row_state`, `namespace`, `name`, `create_time`),
   KEY `revision_base_resource` (`base_resource_namespace`, `base_resource_name`),
   KEY `revision_base_type` (`base_type`),
   KEY `revision_owner` (`owner`),
@@ -359,8 +400,9 @@ CREATE TABLE IF NOT EXISTS `revision_labels` (
   `obj_uid` VARCHAR(64) NOT NULL,
   `key` VARCHAR(317) NOT NULL,
   `value` VARCHAR(63) NOT NULL,
+  `obj_create_time` DATETIME(6) NOT NULL,
   PRIMARY KEY (`obj_uid`, `key`),
-  KEY `revision_labels_key_value` (`key`, `value`)
+  KEY `revision_labels_key_value` (`key`, `value`, `obj_create_time`, `obj_uid`)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 CREATE TABLE IF NOT EXISTS `revision_annotations` (
@@ -386,22 +428,26 @@ CREATE TABLE IF NOT EXISTS `cluster` (
   `evict_request_time` DATETIME(6),
   `evict_time` DATETIME(6),
   `row_state` TINYINT UNSIGNED NOT NULL,
+  `delete_reason` VARCHAR(255),
   `proto` LONGBLOB NOT NULL,
   `json` JSON NOT NULL,
   PRIMARY KEY (`uid`),
   KEY `cluster_namespace_name` (`namespace`, `name`),
-  KEY `cluster_namespace_create_time` (`namespace`, `create_time`),
+  KEY `cluster_namespace_timestamp` (`namespace`, `delete_time`, `create_time`),
+  KEY `cluster_timestamp` (`delete_time`, `create_time`),
   KEY `cluster_create_time` (`create_time`),
   KEY `cluster_update_time` (`update_time`),
-  KEY `cluster_delete_time` (`delete_time`)
+  KEY `cluster_row_state` (`row_state`),
+  KEY `cluster_tombstone` (`row_state`, `namespace`, `name`, `create_time`)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 CREATE TABLE IF NOT EXISTS `cluster_labels` (
   `obj_uid` VARCHAR(64) NOT NULL,
   `key` VARCHAR(317) NOT NULL,
   `value` VARCHAR(63) NOT NULL,
+  `obj_create_time` DATETIME(6) NOT NULL,
   PRIMARY KEY (`obj_uid`, `key`),
-  KEY `cluster_labels_key_value` (`key`, `value`)
+  KEY `cluster_labels_key_value` (`key`, `value`, `obj_create_time`, `obj_uid`)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 CREATE TABLE IF NOT EXISTS `cluster_annotations` (
@@ -427,22 +473,26 @@ CREATE TABLE IF NOT EXISTS `raycluster` (
   `evict_request_time` DATETIME(6),
   `evict_time` DATETIME(6),
   `row_state` TINYINT UNSIGNED NOT NULL,
+  `delete_reason` VARCHAR(255),
   `proto` LONGBLOB NOT NULL,
   `json` JSON NOT NULL,
   PRIMARY KEY (`uid`),
   KEY `raycluster_namespace_name` (`namespace`, `name`),
-  KEY `raycluster_namespace_create_time` (`namespace`, `create_time`),
+  KEY `raycluster_namespace_timestamp` (`namespace`, `delete_time`, `create_time`),
+  KEY `raycluster_timestamp` (`delete_time`, `create_time`),
   KEY `raycluster_create_time` (`create_time`),
   KEY `raycluster_update_time` (`update_time`),
-  KEY `raycluster_delete_time` (`delete_time`)
+  KEY `raycluster_row_state` (`row_state`),
+  KEY `raycluster_tombstone` (`row_state`, `namespace`, `name`, `create_time`)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 CREATE TABLE IF NOT EXISTS `raycluster_labels` (
   `obj_uid` VARCHAR(64) NOT NULL,
   `key` VARCHAR(317) NOT NULL,
   `value` VARCHAR(63) NOT NULL,
+  `obj_create_time` DATETIME(6) NOT NULL,
   PRIMARY KEY (`obj_uid`, `key`),
-  KEY `raycluster_labels_key_value` (`key`, `value`)
+  KEY `raycluster_labels_key_value` (`key`, `value`, `obj_create_time`, `obj_uid`)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 CREATE TABLE IF NOT EXISTS `raycluster_annotations` (
@@ -468,22 +518,26 @@ CREATE TABLE IF NOT EXISTS `rayjob` (
   `evict_request_time` DATETIME(6),
   `evict_time` DATETIME(6),
   `row_state` TINYINT UNSIGNED NOT NULL,
+  `delete_reason` VARCHAR(255),
   `proto` LONGBLOB NOT NULL,
   `json` JSON NOT NULL,
   PRIMARY KEY (`uid`),
   KEY `rayjob_namespace_name` (`namespace`, `name`),
-  KEY `rayjob_namespace_create_time` (`namespace`, `create_time`),
+  KEY `rayjob_namespace_timestamp` (`namespace`, `delete_time`, `create_time`),
+  KEY `rayjob_timestamp` (`delete_time`, `create_time`),
   KEY `rayjob_create_time` (`create_time`),
   KEY `rayjob_update_time` (`update_time`),
-  KEY `rayjob_delete_time` (`delete_time`)
+  KEY `rayjob_row_state` (`row_state`),
+  KEY `rayjob_tombstone` (`row_state`, `namespace`, `name`, `create_time`)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 CREATE TABLE IF NOT EXISTS `rayjob_labels` (
   `obj_uid` VARCHAR(64) NOT NULL,
   `key` VARCHAR(317) NOT NULL,
   `value` VARCHAR(63) NOT NULL,
+  `obj_create_time` DATETIME(6) NOT NULL,
   PRIMARY KEY (`obj_uid`, `key`),
-  KEY `rayjob_labels_key_value` (`key`, `value`)
+  KEY `rayjob_labels_key_value` (`key`, `value`, `obj_create_time`, `obj_uid`)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 CREATE TABLE IF NOT EXISTS `rayjob_annotations` (
@@ -509,22 +563,26 @@ CREATE TABLE IF NOT EXISTS `sparkjob` (
   `evict_request_time` DATETIME(6),
   `evict_time` DATETIME(6),
   `row_state` TINYINT UNSIGNED NOT NULL,
+  `delete_reason` VARCHAR(255),
   `proto` LONGBLOB NOT NULL,
   `json` JSON NOT NULL,
   PRIMARY KEY (`uid`),
   KEY `sparkjob_namespace_name` (`namespace`, `name`),
-  KEY `sparkjob_namespace_create_time` (`namespace`, `create_time`),
+  KEY `sparkjob_namespace_timestamp` (`namespace`, `delete_time`, `create_time`),
+  KEY `sparkjob_timestamp` (`delete_time`, `create_time`),
   KEY `sparkjob_create_time` (`create_time`),
   KEY `sparkjob_update_time` (`update_time`),
-  KEY `sparkjob_delete_time` (`delete_time`)
+  KEY `sparkjob_row_state` (`row_state`),
+  KEY `sparkjob_tombstone` (`row_state`, `namespace`, `name`, `create_time`)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 CREATE TABLE IF NOT EXISTS `sparkjob_labels` (
   `obj_uid` VARCHAR(64) NOT NULL,
   `key` VARCHAR(317) NOT NULL,
   `value` VARCHAR(63) NOT NULL,
+  `obj_create_time` DATETIME(6) NOT NULL,
   PRIMARY KEY (`obj_uid`, `key`),
-  KEY `sparkjob_labels_key_value` (`key`, `value`)
+  KEY `sparkjob_labels_key_value` (`key`, `value`, `obj_create_time`, `obj_uid`)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 CREATE TABLE IF NOT EXISTS `sparkjob_annotations` (
@@ -550,6 +608,7 @@ CREATE TABLE IF NOT EXISTS `triggerrun` (
   `evict_request_time` DATETIME(6),
   `evict_time` DATETIME(6),
   `row_state` TINYINT UNSIGNED NOT NULL,
+  `delete_reason` VARCHAR(255),
   `proto` LONGBLOB NOT NULL,
   `json` JSON NOT NULL,
   `pipeline_namespace` VARCHAR(255),
@@ -560,10 +619,12 @@ CREATE TABLE IF NOT EXISTS `triggerrun` (
   `auto_flip` BOOLEAN,
   PRIMARY KEY (`uid`),
   KEY `triggerrun_namespace_name` (`namespace`, `name`),
-  KEY `triggerrun_namespace_create_time` (`namespace`, `create_time`),
+  KEY `triggerrun_namespace_timestamp` (`namespace`, `delete_time`, `create_time`),
+  KEY `triggerrun_timestamp` (`delete_time`, `create_time`),
   KEY `triggerrun_create_time` (`create_time`),
   KEY `triggerrun_update_time` (`update_time`),
-  KEY `triggerrun_delete_time` (`delete_time`),
+  KEY `triggerrun_row_state` (`row_state`),
+  KEY `triggerrun_tombstone` (`row_state`, `namespace`, `name`, `create_time`),
   KEY `triggerrun_pipeline` (`pipeline_namespace`, `pipeline_name`),
   KEY `triggerrun_revision` (`revision_namespace`, `revision_name`),
   KEY `triggerrun_state` (`state`),
@@ -574,8 +635,9 @@ CREATE TABLE IF NOT EXISTS `triggerrun_labels` (
   `obj_uid` VARCHAR(64) NOT NULL,
   `key` VARCHAR(317) NOT NULL,
   `value` VARCHAR(63) NOT NULL,
+  `obj_create_time` DATETIME(6) NOT NULL,
   PRIMARY KEY (`obj_uid`, `key`),
-  KEY `triggerrun_labels_key_value` (`key`, `value`)
+  KEY `triggerrun_labels_key_value` (`key`, `value`, `obj_create_time`, `obj_uid`)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 CREATE TABLE IF NOT EXISTS `triggerrun_annotations` (
@@ -601,6 +663,7 @@ CREATE TABLE IF NOT EXISTS `deployment` (
   `evict_request_time` DATETIME(6),
   `evict_time` DATETIME(6),
   `row_state` TINYINT UNSIGNED NOT NULL,
+  `delete_reason` VARCHAR(255),
   `proto` LONGBLOB NOT NULL,
   `json` JSON NOT NULL,
   `current_revision_namespace` VARCHAR(255),
@@ -610,10 +673,12 @@ CREATE TABLE IF NOT EXISTS `deployment` (
   `target_definition_type` VARCHAR(255),
   PRIMARY KEY (`uid`),
   KEY `deployment_namespace_name` (`namespace`, `name`),
-  KEY `deployment_namespace_create_time` (`namespace`, `create_time`),
+  KEY `deployment_namespace_timestamp` (`namespace`, `delete_time`, `create_time`),
+  KEY `deployment_timestamp` (`delete_time`, `create_time`),
   KEY `deployment_create_time` (`create_time`),
   KEY `deployment_update_time` (`update_time`),
-  KEY `deployment_delete_time` (`delete_time`),
+  KEY `deployment_row_state` (`row_state`),
+  KEY `deployment_tombstone` (`row_state`, `namespace`, `name`, `create_time`),
   KEY `deployment_current_revision` (`current_revision_namespace`, `current_revision_name`),
   KEY `deployment_state` (`state`),
   KEY `deployment_deletion_requested_timestamp` (`deletion_requested_timestamp`),
@@ -624,8 +689,9 @@ CREATE TABLE IF NOT EXISTS `deployment_labels` (
   `obj_uid` VARCHAR(64) NOT NULL,
   `key` VARCHAR(317) NOT NULL,
   `value` VARCHAR(63) NOT NULL,
+  `obj_create_time` DATETIME(6) NOT NULL,
   PRIMARY KEY (`obj_uid`, `key`),
-  KEY `deployment_labels_key_value` (`key`, `value`)
+  KEY `deployment_labels_key_value` (`key`, `value`, `obj_create_time`, `obj_uid`)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 CREATE TABLE IF NOT EXISTS `deployment_annotations` (

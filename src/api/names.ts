@@ -13,3 +13,43 @@ export const IMMUTABLE_ANNOTATION = 'michelangelo/Immutable';
 
 /** kubectl's copy of the applied manifest; repeats the whole object, secrets included, so no row keeps it. */
 export const LAST_APPLIED_ANNOTATION = 'kubectl.kubernetes.io/last-applied-configuration';
+
+/** Permits one downgrade by naming its exact target, e.g. "1.3.2"; several targets are separated by commas. */
+export const ALLOW_DOWNGRADE_ANNOTATION = 'michelangelo/allow-downgrade';
+
+/** The exact value "true" permits the deletion of a CRD, and with it of every object of the kind. */
+export const ALLOW_CRD_DELETE_ANNOTATION = 'michelangelo/allow-crd-delete';
+
+/** uid of an archived object that may stay in the database beside the one that is created under its name. */
+export const ALLOW_ARCHIVED_NAME_ANNOTATION = 'michelangelo/allow-archived-name';
+
+/** How the DELETE that follows `michelangelo/Deleting` treats dependants: Orphan, Background or Foreground. */
+export const PROPAGATION_ANNOTATION = 'michelangelo/DeletePropagation';
+
+/** `Retain` keeps an object in etcd whatever asks for its eviction; `Allow` evicts it although GitOps owns it. */
+export const EVICTION_ANNOTATION = 'michelangelo/Eviction';
+
+/** The exact value "true" keeps the sweep from guarding an object, so that a person can release it by hand for good. */
+export const UNGUARDED_ANNOTATION = 'michelangelo/Unguarded';
+
+/** Label of everything the bundle installs. */
+export const BUNDLE_LABEL = 'app.kubernetes.io/name';
+export const BUNDLE_NAME = 'michelangelo-ingester';
+
+/** ConfigMap whose `phase` says whether the bundle is in use (`active`), being drained, or `drained`. */
+export const DRAIN_MARKER = 'ingester-drain';
+
+/** uid of the incarnation that an object was restored from. */
+export const RESTORED_FROM_ANNOTATION = 'michelangelo/RestoredFrom';
+
+/** Who asked the query API for the deletion, or for the restore, of an object. */
+export const REQUESTED_BY_ANNOTATION = 'michelangelo/RequestedBy';
+
+/** Approves the one upgrade whose token it names; status.lifecycle.upgrade.token has it. */
+export const APPROVE_UPGRADE_ANNOTATION = 'michelangelo/approve-upgrade';
+
+/** Rejects the one upgrade whose token it names. */
+export const REJECT_UPGRADE_ANNOTATION = 'michelangelo/reject-upgrade';
+
+/** Label with the name of the Ingester resource that something belongs to. */
+export const INGESTER_LABEL = 'michelangelo/ingester';

@@ -1,5 +1,5 @@
 import type { JsonValue } from '../base/json.ts';
-import { DELETING_ANNOTATION, FINALIZER, IMMUTABLE_ANNOTATION } from './names.ts';
+import { DELETING_ANNOTATION, FINALIZER, IMMUTABLE_ANNOTATION, UNGUARDED_ANNOTATION } from './names.ts';
 
 export interface ObjectMeta {
   readonly name: string;
@@ -23,21 +23,44 @@ export interface KubernetesObject {
   readonly [field: string]: JsonValue | ObjectMeta | undefined;
 }
 
+/** Where an object that is asked for its key again and again keeps it. */
+export const KEY: unique symbol = Symbol('key');
+
 /** `namespace/name`, or `/name` for cluster-scoped objects: the key of watches, stores and queues. */
 export function objectKey(object: {
   readonly metadata: { readonly namespace?: string; readonly name: string };
+  readonly [KEY]?: string;
 }): string {
-  return `${object.metadata.namespace ?? ''}/${object.metadata.name}`;
+  return object[KEY] ?? `${object.metadata.namespace ?? ''}/${object.metadata.name}`;
 }
 
-export function hasFinalizer(object: KubernetesObject): boolean {
+/** What says how an object has to be dealt with. */
+export interface Marked {
+  readonly metadata: {
+    readonly annotations?: Readonly<Record<string, string>> | undefined;
+    readonly finalizers?: readonly string[] | undefined;
+    readonly deletionTimestamp?: string | undefined;
+  };
+}
+
+export function hasFinalizer(object: Marked): boolean {
   return object.metadata.finalizers?.includes(FINALIZER) ?? false;
 }
 
-export function isMarkedDeleting(object: KubernetesObject): boolean {
+export function isMarkedDeleting(object: Marked): boolean {
   return object.metadata.annotations?.[DELETING_ANNOTATION] === 'true';
 }
 
-export function isMarkedImmutable(object: KubernetesObject): boolean {
+export function isMarkedImmutable(object: Marked): boolean {
   return object.metadata.annotations?.[IMMUTABLE_ANNOTATION] === 'true';
+}
+
+/** Whether somebody asked to leave this object without the finalizer. */
+export function isOptedOut(object: Marked): boolean {
+  return object.metadata.annotations?.[UNGUARDED_ANNOTATION] === 'true';
+}
+
+/** Whether the object has to be given the finalizer. The API server refuses new finalizers on a deleting object. */
+export function needsFinalizer(object: Marked): boolean {
+  return object.metadata.deletionTimestamp === undefined && !hasFinalizer(object) && !isOptedOut(object);
 }

@@ -1,5 +1,8 @@
 -- Generated from schema/kinds/catalogue.ts by "npm run generate". Do not edit.
 -- After the first release this file is frozen; later changes are migrations of their own.
+-- minReader: 1
+-- minWriter: 1
+-- gate: open
 
 CREATE TABLE IF NOT EXISTS `cachedoutput` (
   `uid` VARCHAR(64) NOT NULL,
@@ -17,22 +20,26 @@ CREATE TABLE IF NOT EXISTS `cachedoutput` (
   `evict_request_time` DATETIME(6),
   `evict_time` DATETIME(6),
   `row_state` TINYINT UNSIGNED NOT NULL,
+  `delete_reason` VARCHAR(255),
   `proto` LONGBLOB NOT NULL,
   `json` JSON NOT NULL,
   PRIMARY KEY (`uid`),
   KEY `cachedoutput_namespace_name` (`namespace`, `name`),
-  KEY `cachedoutput_namespace_create_time` (`namespace`, `create_time`),
+  KEY `cachedoutput_namespace_timestamp` (`namespace`, `delete_time`, `create_time`),
+  KEY `cachedoutput_timestamp` (`delete_time`, `create_time`),
   KEY `cachedoutput_create_time` (`create_time`),
   KEY `cachedoutput_update_time` (`update_time`),
-  KEY `cachedoutput_delete_time` (`delete_time`)
+  KEY `cachedoutput_row_state` (`row_state`),
+  KEY `cachedoutput_tombstone` (`row_state`, `namespace`, `name`, `create_time`)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 CREATE TABLE IF NOT EXISTS `cachedoutput_labels` (
   `obj_uid` VARCHAR(64) NOT NULL,
   `key` VARCHAR(317) NOT NULL,
   `value` VARCHAR(63) NOT NULL,
+  `obj_create_time` DATETIME(6) NOT NULL,
   PRIMARY KEY (`obj_uid`, `key`),
-  KEY `cachedoutput_labels_key_value` (`key`, `value`)
+  KEY `cachedoutput_labels_key_value` (`key`, `value`, `obj_create_time`, `obj_uid`)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 CREATE TABLE IF NOT EXISTS `cachedoutput_annotations` (

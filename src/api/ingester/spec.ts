@@ -1,0 +1,159 @@
+// What people ask for in an Ingester resource. spec-schema.ts describes each field; the two are held together by the
+// compiler.
+import type { JsonObject } from '../../base/json.ts';
+
+export const componentNames = ['sync', 'query', 'audit'] as const;
+export type ComponentName = (typeof componentNames)[number];
+
+export interface IngesterSpec {
+  readonly version: string;
+  readonly image?: string;
+  readonly imagePullPolicy?: 'Always' | 'IfNotPresent' | 'Never';
+  readonly imagePullSecrets?: readonly string[];
+  readonly environment?: 'Development' | 'Staging' | 'Production';
+  readonly suspend?: boolean;
+  readonly forceReload?: string;
+  readonly database: DatabaseSpec;
+  readonly kinds?: KindsSpec;
+  readonly config?: JsonObject;
+  readonly components?: ComponentsSpec;
+  readonly podTemplate?: PodSpec;
+  readonly networking?: NetworkingSpec;
+  readonly monitoring?: MonitoringSpec;
+  readonly networkPolicy?: NetworkPolicySpec;
+  readonly lifecycle?: LifecycleSpec;
+}
+
+export interface SecretKey {
+  readonly name: string;
+  readonly key: string;
+}
+
+export interface DatabaseSpec {
+  readonly credentialsSecret: string;
+  readonly migrationCredentialsSecret?: string;
+  readonly host?: string;
+  readonly port?: number;
+  readonly name?: string;
+  readonly tls?: { readonly caSecret?: SecretKey };
+  readonly encryption?: { readonly key: SecretKey; readonly previousKey?: SecretKey };
+  readonly rotation?: RotationSpec;
+}
+
+export interface RotationSpec {
+  readonly credentialsSecret: string;
+  readonly adminSecret: string;
+}
+
+export interface KindsSpec {
+  readonly names?: readonly string[];
+  readonly tableNames?: 'lowercase' | 'snake_case';
+  readonly concurrency?: number;
+  readonly concurrencyByKind?: Readonly<Record<string, number>>;
+  readonly requeuePeriod?: string;
+  readonly requeuePeriodByKind?: Readonly<Record<string, string>>;
+  readonly deletionDelay?: string;
+  readonly deletionDelayByKind?: Readonly<Record<string, string>>;
+  readonly evictImmutableKinds?: boolean;
+  readonly evictionRules?: readonly JsonObject[];
+}
+
+export interface ComponentsSpec {
+  readonly sync?: ScalableSpec;
+  readonly query?: QuerySpec;
+  readonly audit?: ComponentSpec;
+}
+
+export interface ComponentSpec {
+  readonly config?: JsonObject;
+  readonly podTemplate?: PodSpec;
+}
+
+export interface ScalableSpec extends ComponentSpec {
+  readonly replicas?: number;
+  readonly autoscaling?: {
+    readonly minReplicas?: number;
+    readonly maxReplicas: number;
+    readonly targetCPUPercent?: number;
+  };
+  readonly disruptionBudget?: { readonly minAvailable?: number; readonly maxUnavailable?: number };
+}
+
+export interface QuerySpec extends ScalableSpec {
+  readonly certificateSecret: string;
+}
+
+export interface PodSpec {
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly annotations?: Readonly<Record<string, string>>;
+  readonly env?: readonly JsonObject[];
+  readonly resources?: JsonObject;
+  readonly nodeSelector?: Readonly<Record<string, string>>;
+  readonly tolerations?: readonly JsonObject[];
+  readonly affinity?: JsonObject;
+  readonly topologySpreadConstraints?: readonly JsonObject[];
+  readonly priorityClassName?: string;
+  readonly volumes?: readonly JsonObject[];
+  readonly volumeMounts?: readonly JsonObject[];
+}
+
+export interface NetworkingSpec {
+  readonly hosts: readonly string[];
+  readonly ingress?: {
+    readonly className?: string;
+    readonly tlsSecret?: string;
+    readonly annotations?: Readonly<Record<string, string>>;
+  };
+  readonly httpRoute?: { readonly parentRefs: readonly JsonObject[] };
+}
+
+export interface MonitoringSpec {
+  readonly interval?: string;
+  readonly labels?: Readonly<Record<string, string>>;
+}
+
+export interface NetworkPolicySpec {
+  readonly extraIngress?: readonly JsonObject[];
+}
+
+export const taskNames = ['clone', 'migrate', 'rotate', 'init'] as const;
+export type TaskName = (typeof taskNames)[number];
+
+export interface TaskSpec {
+  readonly disabled?: boolean;
+  readonly command?: readonly string[];
+  readonly trigger?: string;
+  readonly requiresDrain?: boolean;
+  readonly timeout?: string;
+  readonly maxAttempts?: number;
+}
+
+export interface CloneSpec extends TaskSpec {
+  readonly sourceSecret: string;
+  readonly sourceKeys?: SecretKey;
+  readonly replaceDataOf?: string;
+  readonly excludeKinds?: readonly string[];
+  readonly excludeNamespaces?: readonly string[];
+  readonly postSQL?: readonly string[];
+  readonly schedule?: string;
+}
+
+export interface LifecycleSpec {
+  readonly upgradeMode?: 'Automatic' | 'Supervised';
+  readonly approvalTimeout?: string;
+  readonly stateMode?: 'Stateless' | 'LastState' | 'Savepoint';
+  readonly snapshots?: { readonly database: string; readonly keep?: number };
+  readonly drainTimeout?: string;
+  readonly rollback?: { readonly enabled?: boolean; readonly deadline?: string };
+  readonly jobRetention?: 'Delete' | 'Retain' | 'RetainOnFailure';
+  readonly maintenancePage?: {
+    readonly title?: string;
+    readonly message?: string;
+    readonly retryAfterSeconds?: number;
+  };
+  readonly podTemplate?: PodSpec;
+  readonly clone?: CloneSpec;
+  readonly migrate?: TaskSpec;
+  readonly rotate?: TaskSpec;
+  readonly init?: TaskSpec;
+}
