@@ -17,14 +17,16 @@ export interface LogFields {
   readonly [field: string]: unknown;
 }
 
-export function createLogger(level: LogLevel, role: string): Logger {
-  return pino({
+/** `stderr` for commands whose output is read by a program. */
+export function createLogger(level: LogLevel, role: string, to: 'stdout' | 'stderr' = 'stdout'): Logger {
+  const options = {
     level,
     base: { role },
     timestamp: pino.stdTimeFunctions.isoTime,
-    formatters: { level: (label) => ({ level: label }) },
+    formatters: { level: (label: string) => ({ level: label }) },
     serializers: { err: describeError },
-  });
+  };
+  return to === 'stdout' ? pino(options) : pino(options, pino.destination({ dest: 2, sync: true }));
 }
 
 /** Errors are logged as code and message: stacks and driver fields can carry values that must not leave the process. */

@@ -1,4 +1,5 @@
-import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import { Counter, Gauge, type Registry } from 'prom-client';
+import { HotHistogram, type HotSeries } from './metrics-histogram.ts';
 import { WorkQueueMetricFamilies, type WorkQueueMetrics } from './metrics-work-queue.ts';
 
 const TIME_BUCKETS = [
@@ -9,99 +10,140 @@ const TIME_BUCKETS = [
 /** `requeue` is here for dashboards only: this runtime has no result of that name. */
 const RESULTS = ['success', 'error', 'requeue', 'requeue_after'] as const;
 
-interface Families {
-  readonly total: Counter<'controller' | 'result'>;
-  readonly errors: Counter<'controller'>;
-  readonly terminalErrors: Counter<'controller'>;
-  readonly panics: Counter<'controller'>;
-  readonly timeouts: Counter<'controller'>;
-  readonly seconds: Histogram<'controller'>;
-  readonly workers: Gauge<'controller'>;
-  readonly active: Gauge<'controller'>;
-}
+type Result = (typeof RESULTS)[number];
 
-/** The metrics of every controller of a process and of their queues. */
+/** Counts of a controller beside its results. */
+type Count = 'errors' | 'terminalErrors' | 'panics' | 'timeouts' | 'workers' | 'active';
+
+/**
+ * The metrics of every controller of a process and of their queues. As in the queue, what is counted is plain numbers
+ * until somebody asks.
+ */
 export class ControllerMetricFamilies {
   readonly #queues: WorkQueueMetricFamilies;
-  readonly #families: Families;
+  readonly #controllers: PromControllerMetrics[] = [];
+  readonly #seconds: HotHistogram;
 
   constructor(registry: Registry) {
     this.#queues = new WorkQueueMetricFamilies(registry);
-    const common = { labelNames: ['controller'] as const, registers: [registry] };
-    const counter = (name: string, help: string): Counter<'controller'> =>
-      new Counter({ ...common, name: `controller_runtime_${name}`, help });
-    const gauge = (name: string, help: string): Gauge<'controller'> =>
-      new Gauge({ ...common, name: `controller_runtime_${name}`, help });
-    this.#families = {
-      total: new Counter({
-        name: 'controller_runtime_reconcile_total',
-        help: 'Total number of reconciliations per controller and result',
-        labelNames: ['controller', 'result'],
-        registers: [registry],
-      }),
-      errors: counter('reconcile_errors_total', 'Total number of reconciliation errors per controller'),
-      terminalErrors: counter('terminal_reconcile_errors_total', 'Total number of terminal reconciliation errors'),
-      panics: counter('reconcile_panics_total', 'Total number of reconciliation panics per controller'),
-      timeouts: counter('reconcile_timeouts_total', 'Total number of reconciliation timeouts per controller'),
-      seconds: new Histogram({
-        ...common,
-        name: 'controller_runtime_reconcile_time_seconds',
-        help: 'Length of time per reconciliation per controller',
-        buckets: TIME_BUCKETS,
-      }),
-      workers: gauge('max_concurrent_reconciles', 'Maximum number of concurrent reconciles per controller'),
-      active: gauge('active_workers', 'Number of currently used workers per controller'),
-    };
+    const each = this.#controllers;
+    registerResults(registry, each);
+    const counter = (count: Count, name: string, help: string): void =>
+      registerCount(registry, each, { count, name, help });
+    counter('errors', 'reconcile_errors_total', 'Total number of reconciliation errors per controller');
+    counter('terminalErrors', 'terminal_reconcile_errors_total', 'Total number of terminal reconciliation errors');
+    counter('panics', 'reconcile_panics_total', 'Total number of reconciliation panics per controller');
+    counter('timeouts', 'reconcile_timeouts_total', 'Total number of reconciliation timeouts per controller');
+    const gauge = (count: Count, name: string, help: string): void =>
+      registerGauge(registry, each, { count, name, help });
+    gauge('workers', 'max_concurrent_reconciles', 'Maximum number of concurrent reconciles per controller');
+    gauge('active', 'active_workers', 'Number of currently used workers per controller');
+    const help = 'Length of time per reconciliation per controller';
+    const name = 'controller_runtime_reconcile_time_seconds';
+    this.#seconds = new HotHistogram({ name, help, labelNames: ['controller'], buckets: TIME_BUCKETS }, registry);
   }
 
   forController(controller: string): PromControllerMetrics {
-    return new PromControllerMetrics(controller, this.#families, this.#queues.forQueue(controller, controller));
+    const queue = this.#queues.forQueue(controller, controller);
+    const metrics = new PromControllerMetrics(controller, queue, this.#seconds.series({ controller }));
+    this.#controllers.push(metrics);
+    return metrics;
   }
 }
 
 export class PromControllerMetrics {
+  readonly controller: string;
   readonly queue: WorkQueueMetrics;
-  readonly #labels: { readonly controller: string };
-  readonly #families: Families;
+  readonly #seconds: HotSeries;
+  readonly results: Record<Result, number> = { success: 0, error: 0, requeue: 0, requeue_after: 0 };
+  errors = 0;
+  terminalErrors = 0;
+  panics = 0;
+  timeouts = 0;
+  workers = 0;
+  active = 0;
 
-  constructor(controller: string, families: Families, queue: WorkQueueMetrics) {
+  constructor(controller: string, queue: WorkQueueMetrics, seconds: HotSeries) {
+    this.controller = controller;
     this.queue = queue;
-    this.#labels = { controller };
-    this.#families = families;
-    const { total, errors, terminalErrors, panics, timeouts, seconds, workers, active } = families;
-    for (const result of RESULTS) total.inc({ controller, result }, 0);
-    for (const counter of [errors, terminalErrors, panics, timeouts]) counter.inc(this.#labels, 0);
-    for (const gauge of [workers, active]) gauge.set(this.#labels, 0);
-    seconds.zero(this.#labels);
+    this.#seconds = seconds;
   }
 
   reconciled(result: 'success' | 'requeue_after' | 'error', seconds: number): void {
-    this.#families.total.inc({ ...this.#labels, result });
-    this.#families.seconds.observe(this.#labels, seconds);
-    if (result === 'error') this.#families.errors.inc(this.#labels);
+    this.results[result] += 1;
+    this.#seconds.observe(seconds);
+    if (result === 'error') this.errors += 1;
   }
 
   failedTerminally(): void {
-    this.#families.terminalErrors.inc(this.#labels);
+    this.terminalErrors += 1;
   }
 
   panicked(): void {
-    this.#families.panics.inc(this.#labels);
+    this.panics += 1;
   }
 
   timedOut(): void {
-    this.#families.timeouts.inc(this.#labels);
+    this.timeouts += 1;
   }
 
   workerStarted(): void {
-    this.#families.active.inc(this.#labels);
+    this.active += 1;
   }
 
   workerFinished(): void {
-    this.#families.active.dec(this.#labels);
+    this.active -= 1;
   }
 
   maxConcurrentReconciles(count: number): void {
-    this.#families.workers.set(this.#labels, count);
+    this.workers = count;
   }
+}
+
+type Controllers = readonly PromControllerMetrics[];
+
+function registerResults(registry: Registry, controllers: Controllers): void {
+  new Counter({
+    name: 'controller_runtime_reconcile_total',
+    help: 'Total number of reconciliations per controller and result',
+    labelNames: ['controller', 'result'],
+    registers: [registry],
+    collect() {
+      this.reset();
+      for (const { controller, results } of controllers) {
+        for (const result of RESULTS) this.inc({ controller, result }, results[result]);
+      }
+    },
+  });
+}
+
+interface CountMetric {
+  readonly count: Count;
+  readonly name: string;
+  readonly help: string;
+}
+
+function registerCount(registry: Registry, controllers: Controllers, { count, name, help }: CountMetric): void {
+  new Counter({
+    name: `controller_runtime_${name}`,
+    help,
+    labelNames: ['controller'],
+    registers: [registry],
+    collect() {
+      this.reset();
+      for (const each of controllers) this.inc({ controller: each.controller }, each[count]);
+    },
+  });
+}
+
+function registerGauge(registry: Registry, controllers: Controllers, { count, name, help }: CountMetric): void {
+  new Gauge({
+    name: `controller_runtime_${name}`,
+    help,
+    labelNames: ['controller'],
+    registers: [registry],
+    collect() {
+      for (const each of controllers) this.set({ controller: each.controller }, each[count]);
+    },
+  });
 }

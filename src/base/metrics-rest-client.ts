@@ -15,8 +15,6 @@ export interface RestResponse {
   /** From the request until the head of the answer. */
   readonly seconds: number;
   readonly requestBytes: number;
-  /** Undefined for answers that are streams. */
-  readonly responseBytes: number | undefined;
 }
 
 /** What the client of the API server does. Requests are told apart by method, never by path. */
@@ -27,6 +25,7 @@ export class RestClientMetrics {
   readonly #throttled: Histogram<'verb' | 'host'>;
   readonly #requestBytes: Histogram<'verb' | 'host'>;
   readonly #responseBytes: Histogram<'verb' | 'host'>;
+  readonly #resolution: Histogram<'host'>;
 
   constructor(registry: Registry) {
     const registers = [registry];
@@ -51,14 +50,24 @@ export class RestClientMetrics {
       TIME_BUCKETS,
     );
     this.#requestBytes = histogram('request_size_bytes', 'Request size in bytes', SIZE_BUCKETS);
+    this.#resolution = new Histogram({
+      name: 'rest_client_dns_resolution_duration_seconds',
+      help: 'DNS resolver latency in seconds',
+      labelNames: ['host'],
+      buckets: TIME_BUCKETS,
+      registers,
+    });
     this.#responseBytes = histogram('response_size_bytes', 'Response size in bytes', SIZE_BUCKETS);
   }
 
   /** Makes the series of a server exist before its first request. */
   watch(host: string): void {
+    this.#resolution.zero({ host });
     for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']) {
+      const labels = { verb: method, host };
       this.#requests.inc({ code: '200', method, host }, 0);
-      this.#throttled.zero({ verb: method, host });
+      this.#retries.inc({ code: '401', ...labels }, 0);
+      for (const each of [this.#seconds, this.#throttled, this.#requestBytes, this.#responseBytes]) each.zero(labels);
     }
   }
 
@@ -67,11 +76,19 @@ export class RestClientMetrics {
     this.#requests.inc({ code: codeOf(response.status), method, host });
     this.#seconds.observe(labels, response.seconds);
     this.#requestBytes.observe(labels, response.requestBytes);
-    if (response.responseBytes !== undefined) this.#responseBytes.observe(labels, response.responseBytes);
   }
 
-  retried({ method, host }: RestRequest, status: number | undefined): void {
-    this.#retries.inc({ code: codeOf(status), verb: method, host });
+  /** The body of an answer; streams have none. */
+  received({ method, host }: RestRequest, bytes: number): void {
+    this.#responseBytes.observe({ verb: method, host }, bytes);
+  }
+
+  resolved(host: string, seconds: number): void {
+    this.#resolution.observe({ host }, seconds);
+  }
+
+  retried({ method, host }: RestRequest, status: number): void {
+    this.#retries.inc({ code: String(status), verb: method, host });
   }
 
   throttled({ method, host }: RestRequest, seconds: number): void {

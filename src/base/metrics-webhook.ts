@@ -26,6 +26,12 @@ export class WebhookMetricFamilies {
       name: 'controller_runtime_webhook_requests_in_flight',
       help: 'Current number of admission requests being served',
     });
+    // This program converts nothing; the series is there for dashboards only.
+    new Counter({
+      name: 'controller_runtime_conversion_webhook_panics_total',
+      help: 'Total number of conversion webhook panics',
+      registers: [registry],
+    });
     this.#panics = new Counter({
       name: 'controller_runtime_webhook_panics_total',
       help: 'Total number of webhook panics',

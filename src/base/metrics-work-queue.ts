@@ -1,4 +1,5 @@
-import { Counter, exponentialBuckets, Gauge, Histogram, type Registry } from 'prom-client';
+import { Counter, exponentialBuckets, Gauge, type Registry } from 'prom-client';
+import { HotHistogram, type HotSeries } from './metrics-histogram.ts';
 
 const LABELS = ['name', 'controller'] as const;
 const BUCKETS = exponentialBuckets(1e-8, 10, 12);
@@ -14,26 +15,18 @@ type QueueLabels = Readonly<Record<(typeof LABELS)[number], string>>;
  */
 export class WorkQueueMetricFamilies {
   readonly #queues: WorkQueueMetrics[] = [];
-  readonly #waited: Histogram<'name' | 'controller'>;
-  readonly #worked: Histogram<'name' | 'controller'>;
+  readonly #waited: HotHistogram;
+  readonly #worked: HotHistogram;
 
   constructor(registry: Registry) {
-    const registers = [registry];
     const each = this.#queues;
-    this.#waited = new Histogram({
-      name: 'workqueue_queue_duration_seconds',
-      help: 'How long in seconds an item stays in the work queue before it is requested',
-      labelNames: LABELS,
-      buckets: BUCKETS,
-      registers,
-    });
-    this.#worked = new Histogram({
-      name: 'workqueue_work_duration_seconds',
-      help: 'How long in seconds processing an item from the work queue takes',
-      labelNames: LABELS,
-      buckets: BUCKETS,
-      registers,
-    });
+    const histogram = (name: string, help: string): HotHistogram =>
+      new HotHistogram(
+        { name: `workqueue_${name}_duration_seconds`, help, labelNames: LABELS, buckets: BUCKETS },
+        registry,
+      );
+    this.#waited = histogram('queue', 'How long in seconds an item stays in the work queue before it is requested');
+    this.#worked = histogram('work', 'How long in seconds processing an item from the work queue takes');
     registerDepth(registry, each);
     registerCounter(registry, each, 'adds');
     registerCounter(registry, each, 'retries');
@@ -43,9 +36,7 @@ export class WorkQueueMetricFamilies {
 
   forQueue(name: string, controller: string): WorkQueueMetrics {
     const labels = { name, controller };
-    this.#waited.zero(labels);
-    this.#worked.zero(labels);
-    const queue = new WorkQueueMetrics(labels, this.#waited, this.#worked);
+    const queue = new WorkQueueMetrics(labels, this.#waited.series(labels), this.#worked.series(labels));
     this.#queues.push(queue);
     return queue;
   }
@@ -53,8 +44,8 @@ export class WorkQueueMetricFamilies {
 
 export class WorkQueueMetrics {
   readonly labels: QueueLabels;
-  readonly #waited: Histogram<'name' | 'controller'>;
-  readonly #worked: Histogram<'name' | 'controller'>;
+  readonly #waited: HotSeries;
+  readonly #worked: HotSeries;
   /** Ready keys by the value of the priority label. */
   readonly depth: Map<string, number> = new Map<string, number>([['0', 0]]);
   readonly #priorityLabels = new Map([[0, '0']]);
@@ -62,7 +53,7 @@ export class WorkQueueMetrics {
   retries = 0;
   held: () => Iterable<number> = () => [];
 
-  constructor(labels: QueueLabels, waited: Histogram<'name' | 'controller'>, worked: Histogram<'name' | 'controller'>) {
+  constructor(labels: QueueLabels, waited: HotSeries, worked: HotSeries) {
     this.labels = labels;
     this.#waited = waited;
     this.#worked = worked;
@@ -80,7 +71,7 @@ export class WorkQueueMetrics {
 
   taken(priority: number, waitedSeconds: number): void {
     this.#changeDepth(priority, -1);
-    this.#waited.observe(this.labels, waitedSeconds);
+    this.#waited.observe(waitedSeconds);
   }
 
   dropped(priority: number): void {
@@ -88,7 +79,7 @@ export class WorkQueueMetrics {
   }
 
   finished(workedSeconds: number): void {
-    this.#worked.observe(this.labels, workedSeconds);
+    this.#worked.observe(workedSeconds);
   }
 
   retried(): void {

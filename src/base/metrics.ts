@@ -2,16 +2,25 @@
 // controllers work for this one. Each family exists from the start and is zero, so that a graph has a line and an alert
 // a value before the first event. The registry is passed in; there is no global one.
 import { Registry } from 'prom-client';
+import { AdmissionMetrics } from './metrics-admission.ts';
 import { ControllerMetricFamilies } from './metrics-controller.ts';
+import { CoverageMetricFamilies } from './metrics-coverage.ts';
+import { EventMetrics } from './metrics-events.ts';
 import { LeaderElectionMetrics } from './metrics-leader-election.ts';
+import { LifecycleMetrics } from './metrics-lifecycle.ts';
 import { RestClientMetrics } from './metrics-rest-client.ts';
+import { SyncMetrics } from './metrics-sync.ts';
 import { WebhookMetricFamilies } from './metrics-webhook.ts';
 
 export interface Metrics {
   readonly registry: Registry;
   readonly controllers: ControllerMetricFamilies;
+  readonly coverage: CoverageMetricFamilies;
+  readonly events: EventMetrics;
   readonly leaderElection: LeaderElectionMetrics;
+  readonly lifecycle: LifecycleMetrics;
   readonly restClient: RestClientMetrics;
+  readonly sync: SyncMetrics;
   readonly webhooks: WebhookMetricFamilies;
 }
 
@@ -19,8 +28,29 @@ export function createMetrics(registry: Registry = new Registry()): Metrics {
   return {
     registry,
     controllers: new ControllerMetricFamilies(registry),
+    coverage: new CoverageMetricFamilies(registry),
+    events: new EventMetrics(registry),
     leaderElection: new LeaderElectionMetrics(registry),
+    lifecycle: new LifecycleMetrics(registry),
     restClient: new RestClientMetrics(registry),
+    sync: new SyncMetrics(registry),
     webhooks: new WebhookMetricFamilies(registry),
+  };
+}
+
+/** What the webhook role measures: it has no controllers. */
+export interface WebhookMetrics {
+  readonly registry: Registry;
+  readonly webhooks: WebhookMetricFamilies;
+  readonly admission: AdmissionMetrics;
+  readonly restClient: RestClientMetrics;
+}
+
+export function createWebhookMetrics(registry: Registry = new Registry()): WebhookMetrics {
+  return {
+    registry,
+    webhooks: new WebhookMetricFamilies(registry),
+    admission: new AdmissionMetrics(registry),
+    restClient: new RestClientMetrics(registry),
   };
 }

@@ -1,0 +1,72 @@
+import { Gauge, type Registry } from 'prom-client';
+
+/** How an Ingester resource is doing, as its status says it. */
+export interface LifecycleReading {
+  readonly phase: string;
+  /** Attempts that failed, by task. */
+  readonly attempts: Readonly<Record<string, number>>;
+  /** Undefined: nothing is under way. */
+  readonly startedAt: Date | undefined;
+  /** Undefined: users are served. */
+  readonly unavailableSince: Date | undefined;
+}
+
+export class LifecycleMetrics {
+  readonly #phase: Gauge<'name' | 'phase'>;
+  readonly #attempts: Gauge<'name' | 'task'>;
+  readonly #started: Gauge<'name'>;
+  readonly #unavailable: Gauge<'name'>;
+
+  constructor(registry: Registry) {
+    const registers = [registry];
+    this.#phase = new Gauge({
+      name: 'ingester_lifecycle_phase',
+      help: 'Whether an Ingester resource is in a phase: 1 for the one that it is in, 0 for all others',
+      labelNames: ['name', 'phase'],
+      registers,
+    });
+    this.#attempts = new Gauge({
+      name: 'ingester_lifecycle_failed_attempts',
+      help: 'Attempts at a task that failed, since its inputs changed last',
+      labelNames: ['name', 'task'],
+      registers,
+    });
+    this.#started = new Gauge({
+      name: 'ingester_lifecycle_change_started_timestamp_seconds',
+      help: 'When the change that is under way began, in seconds since 1970; 0 where none is',
+      labelNames: ['name'],
+      registers,
+    });
+    this.#unavailable = new Gauge({
+      name: 'ingester_lifecycle_unavailable_timestamp_seconds',
+      help: 'Since when users of an Ingester resource are not served, in seconds since 1970; 0 where they are',
+      labelNames: ['name'],
+      registers,
+    });
+  }
+
+  /** Every phase and task has its series from the first pass on. */
+  forResource(
+    name: string,
+    { phases, tasks }: { readonly phases: readonly string[]; readonly tasks: readonly string[] },
+  ): { readonly read: (reading: LifecycleReading) => void; readonly gone: () => void } {
+    return {
+      read: ({ phase, attempts, startedAt, unavailableSince }) => {
+        for (const each of phases) this.#phase.set({ name, phase: each }, each === phase ? 1 : 0);
+        for (const task of tasks) this.#attempts.set({ name, task }, attempts[task] ?? 0);
+        this.#started.set({ name }, seconds(startedAt));
+        this.#unavailable.set({ name }, seconds(unavailableSince));
+      },
+      gone: () => {
+        for (const phase of phases) this.#phase.remove({ name, phase });
+        for (const task of tasks) this.#attempts.remove({ name, task });
+        this.#started.remove({ name });
+        this.#unavailable.remove({ name });
+      },
+    };
+  }
+}
+
+function seconds(time: Date | undefined): number {
+  return time === undefined ? 0 : time.getTime() / 1000;
+}

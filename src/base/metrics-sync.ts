@@ -1,0 +1,82 @@
+import { Counter, Gauge, type Registry } from 'prom-client';
+
+/** What becomes of objects, per kind. */
+export class SyncMetrics {
+  readonly #notices: Counter<'kind' | 'reason'>;
+  readonly #breaker: Gauge<'kind'>;
+  readonly #troubled: Gauge;
+  readonly #spooled: Gauge;
+  readonly #namesLost: Counter;
+  readonly #unfit: Counter<'kind' | 'column'>;
+
+  constructor(registry: Registry) {
+    const registers = [registry];
+    this.#notices = new Counter({
+      name: 'ingester_notices_total',
+      help: 'What happened to objects that somebody may ask about, by reason',
+      labelNames: ['kind', 'reason'],
+      registers,
+    });
+    this.#breaker = new Gauge({
+      name: 'ingester_deletion_breaker_open',
+      help: '1 while deletions of the kind wait for a person',
+      labelNames: ['kind'],
+      registers,
+    });
+    this.#troubled = new Gauge({
+      name: 'ingester_troubled_objects',
+      help: 'Objects whose last attempt failed',
+      registers,
+    });
+    this.#spooled = new Gauge({
+      name: 'ingester_spooled_objects',
+      help: 'Final states that are on disk until MySQL is back',
+      registers,
+    });
+    this.#unfit = new Counter({
+      name: 'ingester_column_values_unfit_total',
+      help: 'Writes of objects with a value that its indexed column cannot hold: cut or NULL there, whole in the object',
+      labelNames: ['kind', 'column'],
+      registers,
+    });
+    this.#namesLost = new Counter({
+      name: 'ingester_names_lost_total',
+      help: 'Objects that left although their names could not be written down for admission',
+      registers,
+    });
+  }
+
+  /** Every series exists from the start, so that an alert has a value before the first event. */
+  prepare(kind: string, reasons: readonly string[]): void {
+    for (const reason of reasons) this.#notices.inc({ kind, reason }, 0);
+    this.#breaker.set({ kind }, 0);
+  }
+
+  prepareColumns(kind: string, columns: readonly string[]): void {
+    for (const column of columns) this.#unfit.inc({ kind, column }, 0);
+  }
+
+  unfit(kind: string, columns: readonly string[]): void {
+    for (const column of columns) this.#unfit.inc({ kind, column });
+  }
+
+  noticed(kind: string, reason: string): void {
+    this.#notices.inc({ kind, reason });
+  }
+
+  breakerOpen(kind: string, open: boolean): void {
+    this.#breaker.set({ kind }, open ? 1 : 0);
+  }
+
+  troubled(count: number): void {
+    this.#troubled.set(count);
+  }
+
+  namesLost(count: number): void {
+    this.#namesLost.inc(count);
+  }
+
+  spooled(count: number): void {
+    this.#spooled.set(count);
+  }
+}
