@@ -97,11 +97,15 @@ function toFieldErrors(issue: SchemaIssue): readonly FieldError[] {
   return [{ path, message: issue.message }];
 }
 
+export function firstLine(text: string): string {
+  return text.split(/\r?\n/, 1)[0] ?? '';
+}
+
 function withPassword(configuration: Configuration): Configuration {
   const { passwordFile } = configuration.mysql;
   if (passwordFile === '') return configuration;
   try {
-    const password = readFileSync(passwordFile, 'utf8').split('\n')[0] ?? '';
+    const password = firstLine(readFileSync(passwordFile, 'utf8'));
     return { ...configuration, mysql: { ...configuration.mysql, password } };
   } catch (error) {
     const message = `cannot read the password: ${messageOf(error)}`;
