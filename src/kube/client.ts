@@ -54,6 +54,8 @@ export interface WatchOptions extends Selection {
   /** Streams every existing object first, then a bookmark with `initialEventsEnd`, then changes. */
   readonly sendInitialEvents?: boolean;
   readonly metadataOnly?: boolean;
+  /** A watch without a byte for this long is dead. Two bookmarks and some slack unless given: they come every minute. */
+  readonly silenceMs?: number;
 }
 
 export type JsonPatch = readonly (

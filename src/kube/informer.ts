@@ -2,6 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type KubernetesObject, objectKey } from '../api/object.ts';
 import type { HandlerRegistration, Informs, ResourceHandler } from './handler.ts';
 import { Reflector, type ReflectorOptions, type ReflectorSink } from './reflector.ts';
+import { isNewer } from './resource-version.ts';
 import type { ObjectStore } from './store.ts';
 
 export interface InformerOptions<Store extends ObjectStore> extends Omit<ReflectorOptions, 'sink'> {
@@ -10,6 +11,8 @@ export interface InformerOptions<Store extends ObjectStore> extends Omit<Reflect
   readonly transform?: (object: KubernetesObject) => KubernetesObject;
 }
 
+/** Objects whose end is remembered, so that a belated event does not bring them back. */
+const MAX_DEPARTED = 1000;
 /** Longest stretch of telling handlers before others get a turn. */
 const SLICE_MS = 10;
 
@@ -29,6 +32,8 @@ export class Informer<Store extends ObjectStore> implements Informs {
   readonly #reflector: Reflector;
   #registered: readonly Registered[] = [];
   #unseen = new Set<string>();
+  /** Versions at which objects ended, by uid. */
+  readonly #departed = new Map<string, string>();
   #synced = false;
   #installed = true;
 
@@ -60,7 +65,8 @@ export class Informer<Store extends ObjectStore> implements Informs {
   /** A handler that comes late is given what is there as its initial list, before this returns. */
   addHandler(handler: ResourceHandler): HandlerRegistration {
     const registered: Registered = { handler, synced: this.#synced, removed: false };
-    if (this.#synced) for (const object of this.store.values()) handler.add(object, true);
+    // Also in the middle of the first list, of which some objects may have gone by.
+    for (const object of this.store.values()) handler.add(object, true);
     this.#registered = [...this.#registered, registered];
     return {
       get synced() {
@@ -78,21 +84,40 @@ export class Informer<Store extends ObjectStore> implements Informs {
       listStarts: () => {
         this.#unseen = new Set(this.store.keys());
       },
-      listed: (object) => {
-        this.#unseen.delete(objectKey(object));
-        this.#set(object);
-      },
-      listEnds: () => this.#listEnds(),
+      listed: (object) => this.#set(object),
+      listEnds: (resourceVersion) => this.#listEnds(resourceVersion),
       changed: (object) => {
-        this.#unseen.delete(objectKey(object));
-        this.#set(object);
+        if (!this.#isBelated(object)) this.#set(object);
       },
       removed: (object) => this.#remove(object),
       notInstalled: () => this.#noteMissing(),
     };
   }
 
+  /**
+   * Whether something newer is known of the very object, so that this state must not be told any more. Streams keep the
+   * order; but whoever answers after a break may not be as far as who answered before. A list is believed in any case:
+   * a cluster may have been put back to an earlier state.
+   */
+  #isBelated(object: KubernetesObject): boolean {
+    const { uid, resourceVersion } = object.metadata;
+    if (isNewer(resourceVersion, this.#reflector.resourceVersion)) return false;
+    const known = this.store.identity(objectKey(object));
+    if (known?.uid === uid && isNewer(known.resourceVersion, resourceVersion)) return true;
+    const end = this.#departed.get(uid);
+    return end !== undefined && !isNewer(resourceVersion, end);
+  }
+
+  #noteDeparted(uid: string, resourceVersion: string): void {
+    this.#departed.delete(uid);
+    this.#departed.set(uid, resourceVersion);
+    if (this.#departed.size <= MAX_DEPARTED) return;
+    const [oldest] = this.#departed.keys();
+    if (oldest !== undefined) this.#departed.delete(oldest);
+  }
+
   #set(received: KubernetesObject): void {
+    if (this.#unseen.size > 0) this.#unseen.delete(objectKey(received));
     const object = this.#options.transform?.(received) ?? received;
     const before = this.store.set(object);
     for (const { handler, removed } of this.#registered) {
@@ -111,17 +136,23 @@ export class Informer<Store extends ObjectStore> implements Informs {
 
   #remove(object: KubernetesObject): void {
     const key = objectKey(object);
+    const { uid, resourceVersion } = object.metadata;
+    this.#noteDeparted(uid, resourceVersion);
+    const known = this.store.identity(key);
+    // Another object may have the name by now.
+    if (known?.uid !== uid || isNewer(known.resourceVersion, resourceVersion)) return;
     this.#unseen.delete(key);
-    if (this.store.delete(key) === undefined) return;
+    this.store.delete(key);
     for (const { handler } of this.#registered) this.#tell(() => handler.delete(object, false));
   }
 
   /** Thousands of objects may have vanished; others get a turn in between. */
-  async #listEnds(): Promise<void> {
+  async #listEnds(resourceVersion: string): Promise<void> {
     let sliceStart = performance.now();
     for (const key of this.#unseen) {
       const last = this.store.delete(key);
       if (last === undefined) continue;
+      this.#noteDeparted(last.metadata.uid, resourceVersion);
       for (const { handler } of this.#registered) this.#tell(() => handler.delete(last, true));
       if (performance.now() - sliceStart < SLICE_MS) continue;
       await nextTurn();

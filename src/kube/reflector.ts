@@ -17,13 +17,14 @@ import { type Clock, sleep } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import type { KubeClient, Resource, Selection, WatchEvent, WatchOptions } from './client.ts';
 import { isKubeError, KubeError } from './errors.ts';
+import { isNewer } from './resource-version.ts';
 
 /** Takes what the reflector sees. Calls are synchronous, except the end of a list. */
 export interface ReflectorSink {
   listStarts(): void;
   listed(object: KubernetesObject): void;
-  /** Everything that was not listed since `listStarts` is gone. */
-  listEnds(): Promise<void>;
+  /** The list shows this version. Everything that was not listed since `listStarts` is gone. */
+  listEnds(resourceVersion: string): Promise<void>;
   changed(object: KubernetesObject): void;
   removed(object: KubernetesObject): void;
   /** The API server does not know the resource; called at every try. */
@@ -38,6 +39,8 @@ export interface ReflectorOptions {
   readonly logger: Logger;
   readonly selection?: Selection;
   readonly metadataOnly?: boolean;
+  /** Longest time without a byte before a watch counts as dead; see WatchOptions. */
+  readonly silenceMs?: number;
   readonly random?: () => number;
 }
 
@@ -50,6 +53,8 @@ const backoff = { baseMs: 800, capMs: 30_000, jitter: 1 };
 /** Without trouble for this long, the backoff starts from the beginning. */
 const BACKOFF_RESET_MS = 120_000;
 const NOT_INSTALLED_WAIT_MS = 2000;
+/** How often a streaming list that goes on is worth a warning. */
+const LIST_WARNING_MS = 10_000;
 
 type WatchEnd = 'watch-again' | 'list-again';
 
@@ -100,12 +105,14 @@ export class Reflector {
     const stream = this.#stream({ resourceVersion: '', sendInitialEvents: true }, signal);
     sink.listStarts();
     let listing = true;
+    const stopWarning = this.#warnWhileListing();
     try {
       for await (const event of stream) {
         if (listing && event.type === 'BOOKMARK' && event.initialEventsEnd) {
-          await sink.listEnds();
+          await sink.listEnds(event.resourceVersion);
           this.#resourceVersion = event.resourceVersion;
           listing = false;
+          stopWarning();
         } else if (listing && event.type !== 'BOOKMARK' && event.type !== 'DELETED') {
           sink.listed(event.object);
         } else {
@@ -114,10 +121,25 @@ export class Reflector {
       }
     } catch (error) {
       if (listing) throw error;
-      return this.#afterBrokenWatch(error, signal);
+      return await this.#afterBrokenWatch(error, signal);
+    } finally {
+      stopWarning();
     }
     if (listing) throw new KubeError('Unavailable', 'The streaming list ended before all objects were sent');
     return 'watch-again';
+  }
+
+  /** Says so, again and again, while the end of a streaming list is not in sight. The returned function ends that. */
+  #warnWhileListing(): () => void {
+    const { clock, logger, resource } = this.#options;
+    const started = clock.monotonicMs();
+    const warn = (): void => {
+      const seconds = Math.round((clock.monotonicMs() - started) / 1000);
+      logger.warn({ resource: resource.plural, seconds }, 'The streaming list has not ended yet');
+      cancel = clock.schedule(LIST_WARNING_MS, warn);
+    };
+    let cancel = clock.schedule(LIST_WARNING_MS, warn);
+    return () => cancel();
   }
 
   async #pagedList(signal: AbortSignal): Promise<void> {
@@ -131,7 +153,7 @@ export class Reflector {
       for (const item of items) sink.listed(item);
       ({ continueToken, resourceVersion } = rest);
     } while (continueToken !== undefined);
-    await sink.listEnds();
+    await sink.listEnds(resourceVersion);
     this.#resourceVersion = resourceVersion;
   }
 
@@ -156,9 +178,10 @@ export class Reflector {
     from: Pick<WatchOptions, 'resourceVersion' | 'sendInitialEvents'>,
     signal: AbortSignal,
   ): AsyncIterable<WatchEvent> {
-    const { client, resource, selection = {}, metadataOnly = false, random = Math.random } = this.#options;
+    const { client, resource, selection = {}, metadataOnly = false, silenceMs, random = Math.random } = this.#options;
     const timeoutSeconds = Math.round(MIN_WATCH_SECONDS * (1 + random()));
-    return client.watch(resource, { ...selection, ...from, timeoutSeconds, metadataOnly }, signal);
+    const liveness = silenceMs === undefined ? {} : { silenceMs };
+    return client.watch(resource, { ...selection, ...from, timeoutSeconds, metadataOnly, ...liveness }, signal);
   }
 
   /** A removal during the initial events is one of an object that this list will not show. */
@@ -166,7 +189,7 @@ export class Reflector {
     const { sink } = this.#options;
     switch (event.type) {
       case 'BOOKMARK':
-        if (!listing) this.#resourceVersion = event.resourceVersion;
+        if (!listing) this.#advance(event.resourceVersion);
         return;
       case 'DELETED':
         sink.removed(event.object);
@@ -175,7 +198,12 @@ export class Reflector {
       case 'MODIFIED':
         sink.changed(event.object);
     }
-    if (!listing) this.#resourceVersion = event.object.metadata.resourceVersion;
+    if (!listing) this.#advance(event.object.metadata.resourceVersion);
+  }
+
+  /** What comes twice, or late, does not take it back. */
+  #advance(resourceVersion: string): void {
+    if (!isNewer(this.#resourceVersion, resourceVersion)) this.#resourceVersion = resourceVersion;
   }
 
   async #afterBrokenWatch(error: unknown, signal: AbortSignal): Promise<WatchEnd> {

@@ -3,6 +3,11 @@ import { type KubernetesObject, objectKey } from '../api/object.ts';
 /** Names the values under which an object is found, e.g. the names of its owners. */
 export type Indexer = (object: KubernetesObject) => readonly string[];
 
+export interface StoredIdentity {
+  readonly uid: string;
+  readonly resourceVersion: string;
+}
+
 /** The local copy of one resource. */
 export interface ObjectStore {
   readonly size: number;
@@ -13,6 +18,8 @@ export interface ObjectStore {
   delete(key: string): KubernetesObject | undefined;
   get(key: string): KubernetesObject | undefined;
   has(key: string): boolean;
+  /** Which object has the key, and in which state it was last seen. */
+  identity(key: string): StoredIdentity | undefined;
   values(): Iterable<KubernetesObject>;
 }
 
@@ -47,6 +54,10 @@ export class FullStore implements ObjectStore {
     return this.#objects.has(key);
   }
 
+  identity(key: string): StoredIdentity | undefined {
+    return this.#objects.get(key)?.metadata;
+  }
+
   set(object: KubernetesObject): KubernetesObject | undefined {
     const key = objectKey(object);
     const before = this.#objects.get(key);
@@ -66,6 +77,11 @@ export class FullStore implements ObjectStore {
   byIndex(index: string, value: string): readonly KubernetesObject[] {
     const keys = this.#indexes.get(index)?.get(value) ?? [];
     return [...keys].map((key) => this.#objects.get(key)).filter((object) => object !== undefined);
+  }
+
+  /** Values that an object has in the index at present. */
+  valuesOf(index: string): Iterable<string> {
+    return this.#indexes.get(index)?.keys() ?? [];
   }
 
   #reindex(key: string, before: KubernetesObject | undefined, after: KubernetesObject | undefined): void {
@@ -136,13 +152,20 @@ export class IdentityStore implements ObjectStore {
     return this.#identities.has(key);
   }
 
+  identity(key: string): StoredIdentity | undefined {
+    const identity = this.#identities.get(key);
+    return identity === undefined ? undefined : unpacked(identity);
+  }
+
   /** What was there before has only its identity where the whole object was released. */
   set(object: KubernetesObject): KubernetesObject | undefined {
     const key = objectKey(object);
-    const before = this.#held.get(key) ?? this.#stub(key);
+    const known = this.#identities.get(key);
+    const before = known === undefined ? undefined : (this.#held.get(key) ?? stub(key, known));
+    const identity = packed(object);
     // A new list repeats what was dealt with long ago; only what changed is held.
-    if (this.#identities.get(key) === packed(object)) return before;
-    this.#identities.set(key, packed(object));
+    if (known === identity) return before;
+    this.#identities.set(key, identity);
     this.#held.set(key, object);
     if (this.#held.size > this.#maxHeld) this.#forgetOldest();
     return before;
@@ -167,14 +190,21 @@ export class IdentityStore implements ObjectStore {
 
   #stub(key: string): KubernetesObject | undefined {
     const identity = this.#identities.get(key);
-    if (identity === undefined) return undefined;
-    const [uid = '', resourceVersion = ''] = identity.split(' ');
-    const slash = key.indexOf('/');
-    const metadata = { namespace: key.slice(0, slash), name: key.slice(slash + 1), uid, resourceVersion };
-    return { apiVersion: '', kind: '', metadata };
+    return identity === undefined ? undefined : stub(key, identity);
   }
+}
+
+function stub(key: string, identity: string): KubernetesObject {
+  const slash = key.indexOf('/');
+  const name = { namespace: key.slice(0, slash), name: key.slice(slash + 1) };
+  return { apiVersion: '', kind: '', metadata: { ...name, ...unpacked(identity) } };
 }
 
 function packed({ metadata }: KubernetesObject): string {
   return `${metadata.uid} ${metadata.resourceVersion}`;
+}
+
+function unpacked(identity: string): StoredIdentity {
+  const space = identity.indexOf(' ');
+  return { uid: identity.slice(0, space), resourceVersion: identity.slice(space + 1) };
 }

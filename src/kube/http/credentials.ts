@@ -1,102 +1,74 @@
-// Where the API server is and how to log in: kubeconfig, exec plugins and in-cluster tokens, through client-node.
-import { existsSync } from 'node:fs';
-import type { RequestOptions } from 'node:https';
-import { KubeConfig } from '@kubernetes/client-node';
+import { createSecureContext } from 'node:tls';
 import type { Clock } from '../../base/clock.ts';
 import { messageOf } from '../../base/errors.ts';
 import { canonicalJson } from '../../base/json.ts';
 import { KubeconfigError } from '../errors.ts';
+import type { Login, LoginData, TlsMaterial } from './login-data.ts';
 
-export interface KubeconfigSource {
-  /** Empty: the KUBECONFIG variable, else the service account of the pod. */
-  readonly kubeconfig: string;
-  readonly context: string;
-}
-
-/** TLS options and headers of a request. `identity` changes whenever the TLS material does. */
-export interface Credentials {
-  readonly tls: {
-    readonly ca?: string;
-    readonly cert?: string;
-    readonly key?: string;
-    readonly servername?: string;
-    readonly rejectUnauthorized?: boolean;
-  };
-  readonly headers: Readonly<Record<string, string>>;
+/** `identity` changes whenever the TLS material does. */
+export interface Credentials extends LoginData {
   readonly identity: string;
 }
 
-/** Tokens and certificates rotate; client-node reads their files on every call, so calls are spared for this long. */
+/** Tokens and certificates rotate: they are read again after this long, and after a refusal. */
 const FRESH_MS = 30_000;
+/** What could not be read again is tried again after this long; meanwhile the last ones stay in use. */
+const AGAIN_MS = 1000;
 
+/** Credentials that follow their files. */
 export class CredentialSource {
-  readonly server: string;
-  readonly #config: KubeConfig;
+  readonly #login: Login;
   readonly #clock: Clock;
   #current: Promise<Credentials> | undefined;
-  #readAtMs = 0;
+  #freshUntilMs = 0;
 
-  constructor(source: KubeconfigSource, clock: Clock) {
-    this.#config = loadKubeconfig(source);
+  constructor(login: Login, clock: Clock) {
+    this.#login = login;
     this.#clock = clock;
-    const cluster = this.#config.getCurrentCluster();
-    if (cluster === null) throw new KubeconfigError('the current context names no cluster');
-    this.server = cluster.server.replace(/\/$/, '');
   }
 
   get(): Promise<Credentials> {
-    const now = this.#clock.monotonicMs();
-    if (this.#current === undefined || now - this.#readAtMs > FRESH_MS) {
-      this.#readAtMs = now;
-      const reading = this.#read();
-      this.#current = reading;
-      reading.catch(() => this.expire());
-    }
-    return this.#current;
+    const last = this.#current;
+    if (last === undefined) return this.#start(this.#read(undefined));
+    if (this.#clock.monotonicMs() <= this.#freshUntilMs) return last;
+    return this.#start(
+      last.then((credentials) =>
+        this.#read(credentials).catch(() => {
+          // A certificate is replaced before its key, or a folder is away for a moment.
+          this.#freshUntilMs = this.#clock.monotonicMs() + AGAIN_MS;
+          return credentials;
+        }),
+      ),
+    );
   }
 
-  /** Reads again at the next call, for example after a 401. */
+  /** The server refused them: the next call reads them again, and fails where they cannot be read. */
   expire(): void {
     this.#current = undefined;
   }
 
-  async #read(): Promise<Credentials> {
-    const options: RequestOptions = { headers: {} };
-    await this.#config.applyToHTTPSOptions(options);
-    const tls = {
-      ...textOption('ca', options.ca),
-      ...textOption('cert', options.cert),
-      ...textOption('key', options.key),
-      ...textOption('servername', options.servername),
-      ...(options.rejectUnauthorized === undefined ? {} : { rejectUnauthorized: options.rejectUnauthorized }),
-    };
-    const headers: Record<string, string> = {};
-    for (const [name, value] of Object.entries(options.headers ?? {})) headers[name] = String(value);
-    if (typeof options.auth === 'string') {
-      headers['Authorization'] = `Basic ${Buffer.from(options.auth).toString('base64')}`;
-    }
-    return { tls, headers, identity: canonicalJson(tls) };
+  #start(reading: Promise<Credentials>): Promise<Credentials> {
+    this.#freshUntilMs = this.#clock.monotonicMs() + FRESH_MS;
+    this.#current = reading;
+    reading.catch(() => {
+      if (this.#current === reading) this.#current = undefined;
+    });
+    return reading;
+  }
+
+  async #read(last: Credentials | undefined): Promise<Credentials> {
+    const { tls, headers } = await this.#login.read();
+    const identity = canonicalJson(tls);
+    if (identity !== last?.identity) proveUsable(tls);
+    return { tls, headers, identity };
   }
 }
 
-function textOption(name: string, value: unknown): Readonly<Record<string, string>> {
-  if (typeof value === 'string') return { [name]: value };
-  return Buffer.isBuffer(value) ? { [name]: value.toString('utf8') } : {};
-}
-
-function loadKubeconfig(source: KubeconfigSource): KubeConfig {
-  const config = new KubeConfig();
-  const path = source.kubeconfig === '' ? process.env['KUBECONFIG'] : source.kubeconfig;
+/** Throws where a text is no PEM, or a certificate and a key do not belong together. OpenSSL's words hold no key. */
+function proveUsable({ ca, cert, key }: TlsMaterial): void {
   try {
-    if (path !== undefined && path !== '') config.loadFromFile(path);
-    else if (existsSync('/var/run/secrets/kubernetes.io/serviceaccount/token')) config.loadFromCluster();
-    else config.loadFromDefault();
+    createSecureContext({ ca, cert, key });
   } catch (error) {
-    throw new KubeconfigError(messageOf(error));
+    throw new KubeconfigError(`the certificates cannot be used: ${messageOf(error)}`);
   }
-  if (source.context !== '') {
-    if (config.getContextObject(source.context) === null) throw new KubeconfigError(`no context "${source.context}"`);
-    config.setCurrentContext(source.context);
-  }
-  return config;
 }

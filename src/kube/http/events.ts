@@ -1,31 +1,37 @@
-import type { KubernetesObject } from '../../api/object.ts';
 import { isJsonObject, valueAt } from '../../base/json.ts';
-import { parseLossless } from '../../base/lossless-json.ts';
 import type { WatchEvent } from '../client.ts';
 import { KubeError, reasonOfStatus } from '../errors.ts';
-import { splitEvent, withoutManagedFields } from './json-scan.ts';
+import { splitEvent } from './json-scan.ts';
+import { readLazily, readWhole } from './received-object.ts';
 
 const INITIAL_EVENTS_END = 'k8s.io/initial-events-end';
 
-/** One line of a watch. Throws KubeError for an ERROR event and for a line that is no event. */
-export function parseEvent(line: string): WatchEvent {
+/**
+ * One line of a watch. Throws KubeError for an ERROR event and for a line that is no event. Objects are parsed when they
+ * are read, see lazyObject.
+ */
+export function parseEvent(line: Buffer): WatchEvent {
   const parts = splitEvent(line);
   if (parts === undefined) throw new KubeError('Unavailable', 'The watch sent something that is not an event');
-  const object = parseLossless(withoutManagedFields(parts.object));
-  switch (parts.type) {
+  const { type, object } = parts;
+  switch (type) {
     case 'ADDED':
     case 'MODIFIED':
     case 'DELETED':
-      return { type: parts.type, object: object as KubernetesObject };
+      return { type, object: readLazily(object) };
     case 'BOOKMARK':
-      return {
-        type: 'BOOKMARK',
-        resourceVersion: String(valueAt(object, ['metadata', 'resourceVersion'])),
-        initialEventsEnd: valueAt(object, ['metadata', 'annotations', INITIAL_EVENTS_END]) === 'true',
-      };
+      return bookmark(readWhole(object));
     default:
-      throw errorEvent(object);
+      throw errorEvent(readWhole(object));
   }
+}
+
+function bookmark(object: unknown): WatchEvent {
+  return {
+    type: 'BOOKMARK',
+    resourceVersion: String(valueAt(object, ['metadata', 'resourceVersion'])),
+    initialEventsEnd: valueAt(object, ['metadata', 'annotations', INITIAL_EVENTS_END]) === 'true',
+  };
 }
 
 /** An ERROR event carries a Status; 410 means the watch cannot go on from where it was. */

@@ -2,7 +2,6 @@ import type { Readable } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { KubernetesObject } from '../../api/object.ts';
 import { valueAt } from '../../base/json.ts';
-import { parseLossless } from '../../base/lossless-json.ts';
 import type {
   ApplyOptions,
   DeleteOptions,
@@ -17,12 +16,11 @@ import type {
   WatchOptions,
   WriteOptions,
 } from '../client.ts';
-import { KubeError } from '../errors.ts';
-import { parseEvent } from './events.ts';
-import { splitList, withoutManagedFields } from './json-scan.ts';
-import { LineSplitter } from './lines.ts';
+import { splitList } from './json-scan.ts';
 import { collectionPath, objectPath, optional, selectionQuery } from './paths.ts';
-import { type Transport, unavailable } from './transport.ts';
+import { readLazily, readWhole } from './received-object.ts';
+import { type Call, type Transport, unavailable } from './transport.ts';
+import { WatchStream } from './watch-stream.ts';
 
 /** Bookmarks come about once a minute; a watch without a byte for two of them and some slack is dead. */
 const WATCH_SILENCE_MS = 150_000;
@@ -60,11 +58,15 @@ export class HttpKubeClient implements KubeClient {
       signal,
       ...(options.metadataOnly === true ? { accept: METADATA_LIST } : {}),
     });
-    return parsePage(await readText(body));
+    return parsePage(await this.#read('GET', body));
   }
 
-  async *watch(resource: Resource, options: WatchOptions, signal: AbortSignal): AsyncGenerator<WatchEvent> {
-    const body = await this.#transport.send({
+  watch(resource: Resource, options: WatchOptions, signal: AbortSignal): AsyncIterable<WatchEvent> {
+    return new WatchStream(() => this.#openWatch(resource, options, signal));
+  }
+
+  #openWatch(resource: Resource, options: WatchOptions, signal: AbortSignal): Promise<Readable> {
+    return this.#transport.send({
       method: 'GET',
       path: collectionPath(resource, options.namespace),
       query: {
@@ -78,10 +80,9 @@ export class HttpKubeClient implements KubeClient {
         ...selectionQuery(options),
       },
       signal,
-      bodyTimeoutMs: WATCH_SILENCE_MS,
+      bodyTimeoutMs: options.silenceMs ?? WATCH_SILENCE_MS,
       ...(options.metadataOnly === true ? { accept: METADATA } : {}),
     });
-    yield* events(body);
   }
 
   create(resource: Resource, namespace: string, object: object, options: WriteOptions = {}): Promise<KubernetesObject> {
@@ -108,25 +109,21 @@ export class HttpKubeClient implements KubeClient {
   }
 
   async delete(ref: ObjectRef, options: DeleteOptions): Promise<void> {
-    await drain(
-      await this.#transport.send({
-        method: 'DELETE',
-        path: objectPath(ref),
-        query: optional('dryRun', options.dryRun === true ? 'All' : undefined),
-        body: deleteBody(options),
-      }),
-    );
+    await this.#send({
+      method: 'DELETE',
+      path: objectPath(ref),
+      query: optional('dryRun', options.dryRun === true ? 'All' : undefined),
+      body: deleteBody(options),
+    });
   }
 
   async deleteCollection(resource: Resource, selection: Selection, options: DeleteOptions): Promise<void> {
-    await drain(
-      await this.#transport.send({
-        method: 'DELETE',
-        path: collectionPath(resource, selection.namespace),
-        query: { ...selectionQuery(selection), ...optional('dryRun', options.dryRun === true ? 'All' : undefined) },
-        body: deleteBody(options),
-      }),
-    );
+    await this.#send({
+      method: 'DELETE',
+      path: collectionPath(resource, selection.namespace),
+      query: { ...selectionQuery(selection), ...optional('dryRun', options.dryRun === true ? 'All' : undefined) },
+      body: deleteBody(options),
+    });
   }
 
   close(): Promise<void> {
@@ -152,37 +149,37 @@ export class HttpKubeClient implements KubeClient {
     });
   }
 
-  async #object(call: Parameters<Transport['send']>[0]): Promise<KubernetesObject> {
-    const text = await readText(await this.#transport.send(call));
-    return parseObject(text);
+  async #object(call: Call): Promise<KubernetesObject> {
+    const body = await this.#send(call);
+    return readable(() => readWhole(body));
+  }
+
+  /** The whole answer: read to its end, so that its connection can be used again. */
+  async #send(call: Call): Promise<Buffer> {
+    return this.#read(call.method, await this.#transport.send(call));
+  }
+
+  async #read(method: Call['method'], body: Readable): Promise<Buffer> {
+    const whole = await readBody(body);
+    this.#transport.received?.(method, whole.length);
+    return whole;
   }
 }
 
-async function* events(body: Readable): AsyncGenerator<WatchEvent> {
-  const splitter = new LineSplitter();
-  try {
-    for await (const chunk of body) {
-      for (const line of splitter.push(chunk as Buffer)) yield parseEvent(line);
-    }
-  } catch (error) {
-    throw error instanceof KubeError ? error : unavailable('the watch broke', error);
-  }
-  if (splitter.hasPartialLine) throw unavailable('the watch ended in the middle of an event', undefined);
-}
-
-/** Parses item by item and gives others a turn in between: a page of large objects takes longer than a heartbeat. */
-async function parsePage(text: string): Promise<ListPage> {
-  const parts = splitList(text);
+/** Goes item by item and gives others a turn in between: a page of large objects takes longer than a heartbeat. */
+async function parsePage(body: Buffer): Promise<ListPage> {
+  const parts = splitList(body);
   if (parts === undefined) throw unavailable('the answer is not a list', undefined);
   const items: KubernetesObject[] = [];
   let sliceStart = performance.now();
   for (const item of parts.items) {
-    items.push(parseObject(item));
+    // A copy, so that one object that is kept does not keep the page.
+    items.push(readable(() => readLazily(Buffer.from(item))));
     if (performance.now() - sliceStart < SLICE_MS) continue;
     await nextTurn();
     sliceStart = performance.now();
   }
-  const envelope = JSON.parse(parts.envelope) as unknown;
+  const envelope = readable(() => JSON.parse(parts.envelope) as unknown);
   const continueToken = valueAt(envelope, ['metadata', 'continue']);
   return {
     items,
@@ -191,9 +188,9 @@ async function parsePage(text: string): Promise<ListPage> {
   };
 }
 
-function parseObject(text: string): KubernetesObject {
+function readable<T>(read: () => T): T {
   try {
-    return parseLossless(withoutManagedFields(text)) as KubernetesObject;
+    return read();
   } catch (error) {
     throw unavailable('the answer could not be read', error);
   }
@@ -218,17 +215,12 @@ function deleteBody({ uid, resourceVersion, propagationPolicy, gracePeriodSecond
   };
 }
 
-async function readText(body: Readable): Promise<string> {
+async function readBody(body: Readable): Promise<Buffer> {
   const chunks: Buffer[] = [];
   try {
     for await (const chunk of body) chunks.push(chunk as Buffer);
   } catch (error) {
     throw unavailable('the answer broke off', error);
   }
-  return Buffer.concat(chunks).toString('utf8');
-}
-
-/** Reads an answer to its end and forgets it, so that its connection can be used again. */
-async function drain(body: Readable): Promise<void> {
-  await readText(body);
+  return Buffer.concat(chunks);
 }

@@ -5,14 +5,14 @@ const NEWLINE = 0x0a;
 /** A line above this is not an object of any API server; it bounds memory against a broken peer. */
 const MAX_LINE_BYTES = 16 * 1024 * 1024;
 
-/** Splits chunks into the text of complete lines. What follows the last newline stays until the next chunk. */
+/** Splits chunks into complete lines, as received. What follows the last newline stays until the next chunk. */
 export class LineSplitter {
   #pending: Buffer[] = [];
   #pendingBytes = 0;
 
   /** The lines completed by this chunk. */
-  push(chunk: Buffer): readonly string[] {
-    const lines: string[] = [];
+  push(chunk: Buffer): readonly Buffer[] {
+    const lines: Buffer[] = [];
     let start = 0;
     for (let end = chunk.indexOf(NEWLINE); end !== -1; end = chunk.indexOf(NEWLINE, start)) {
       lines.push(this.#complete(chunk.subarray(start, end)));
@@ -27,10 +27,9 @@ export class LineSplitter {
     return this.#pendingBytes > 0;
   }
 
-  #complete(tail: Buffer): string {
-    if (this.#pendingBytes === 0) return tail.toString('utf8');
-    // Joined before decoding: a character may be split between chunks.
-    const line = Buffer.concat([...this.#pending, tail]).toString('utf8');
+  #complete(tail: Buffer): Buffer {
+    if (this.#pendingBytes === 0) return tail;
+    const line = Buffer.concat([...this.#pending, tail]);
     this.#pending = [];
     this.#pendingBytes = 0;
     return line;

@@ -1,11 +1,14 @@
+import { lookup } from 'node:dns';
+import type { LookupFunction } from 'node:net';
 import type { Readable } from 'node:stream';
 import { Agent, type Dispatcher, request } from 'undici';
 import type { Clock } from '../../base/clock.ts';
 import { messageOf } from '../../base/errors.ts';
 import { valueAt } from '../../base/json.ts';
 import { KubeError, reasonOfStatus } from '../errors.ts';
-import { CredentialSource, type KubeconfigSource } from './credentials.ts';
+import { CredentialSource } from './credentials.ts';
 import { type RateLimit, RequestLimiter } from './limiter.ts';
+import { type KubeconfigSource, openLogin } from './login.ts';
 
 export interface Call {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -32,6 +35,12 @@ export interface TransportObserver {
   answered(answer: Answer): void;
   /** Milliseconds a call waited for the client's own rate limit. */
   throttled(method: Call['method'], waitedMs: number): void;
+  /** A call is sent once more, after an answer with this status. */
+  retried(method: Call['method'], status: number): void;
+  /** The whole body of an answer has been read; watches are not told of. */
+  received(method: Call['method'], bytes: number): void;
+  /** The name of the server was resolved. */
+  resolved(durationMs: number): void;
 }
 
 export interface TransportOptions extends KubeconfigSource {
@@ -46,6 +55,8 @@ export interface TransportOptions extends KubeconfigSource {
 export interface Transport {
   /** The body of a successful answer. Everything else is a KubeError. */
   send(call: Call): Promise<Readable>;
+  /** Told by whoever has read a body to its end. */
+  received?(method: Call['method'], bytes: number): void;
   close(): Promise<void>;
 }
 
@@ -59,17 +70,25 @@ const never = new AbortController().signal;
 /** One pool of connections for all calls; client-node, left alone, opens a TLS connection per call. */
 export class PooledTransport implements Transport {
   readonly #options: TransportOptions;
+  readonly #server: string;
+  /** Of the kubeconfig's context, for whoever names none. */
+  readonly namespace: string;
   readonly #credentials: CredentialSource;
   readonly #limiter: RequestLimiter;
   readonly #observer: TransportObserver | undefined;
+  readonly #lookup: LookupFunction;
   #agent: Agent | undefined;
   #agentIdentity = '';
 
   constructor(options: TransportOptions) {
     this.#options = options;
-    this.#credentials = new CredentialSource(options, options.clock);
+    const login = openLogin(options);
+    this.#server = login.server;
+    this.namespace = login.namespace;
+    this.#credentials = new CredentialSource(login, options.clock);
     this.#limiter = new RequestLimiter(options.limit ?? NO_LIMIT, options.clock);
-    this.#observer = options.observe?.(new URL(this.#credentials.server).host);
+    this.#observer = options.observe?.(new URL(this.#server).host);
+    this.#lookup = timedLookup(options.clock, this.#observer);
   }
 
   async send(call: Call): Promise<Readable> {
@@ -79,6 +98,7 @@ export class PooledTransport implements Transport {
     if (response.statusCode === 401) {
       // Tokens rotate: once more with credentials read again.
       await response.body.dump();
+      this.#observer?.retried(call.method, response.statusCode);
       this.#credentials.expire();
       response = await this.#request(call);
     }
@@ -87,6 +107,10 @@ export class PooledTransport implements Transport {
     const retryAfter = Number(response.headers['retry-after']);
     const details = Number.isFinite(retryAfter) ? { retryAfterMs: retryAfter * 1000 } : {};
     throw new KubeError(reason, await describeFailure(call, response), details);
+  }
+
+  received(method: Call['method'], bytes: number): void {
+    this.#observer?.received(method, bytes);
   }
 
   async close(): Promise<void> {
@@ -115,7 +139,7 @@ export class PooledTransport implements Transport {
     const { identity, tls, headers } = await this.#credentials.get();
     const query = new URLSearchParams(call.query).toString();
     const content = call.body === undefined ? {} : { 'content-type': call.contentType ?? 'application/json' };
-    return request(`${this.#credentials.server}${call.path}${query === '' ? '' : `?${query}`}`, {
+    return request(`${this.#server}${call.path}${query === '' ? '' : `?${query}`}`, {
       method: call.method,
       dispatcher: this.#agentFor(identity, tls),
       headers: { ...headers, accept: call.accept ?? 'application/json', ...content },
@@ -131,11 +155,23 @@ export class PooledTransport implements Transport {
     if (this.#agent === undefined || identity !== this.#agentIdentity) {
       void this.#agent?.close();
       const connections = this.#options.connections ?? MAX_CONNECTIONS;
-      this.#agent = new Agent({ connect: { ...tls, timeout: CONNECT_TIMEOUT_MS }, connections, allowH2: false });
+      const connect = { ...tls, timeout: CONNECT_TIMEOUT_MS, lookup: this.#lookup };
+      this.#agent = new Agent({ connect, connections, allowH2: false });
       this.#agentIdentity = identity;
     }
     return this.#agent;
   }
+}
+
+/** Only names are looked up; a pod is given an address. */
+function timedLookup(clock: Clock, observer: TransportObserver | undefined): LookupFunction {
+  return (hostname, options, callback) => {
+    const started = clock.monotonicMs();
+    lookup(hostname, options, (...answer) => {
+      observer?.resolved(clock.monotonicMs() - started);
+      callback(...answer);
+    });
+  };
 }
 
 export function unavailable(what: string, cause: unknown): KubeError {

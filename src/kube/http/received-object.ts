@@ -1,0 +1,122 @@
+// Objects out of the bytes of an answer, without `metadata.managedFields`: a quarter of a typical object, changed by
+// every write, and of no use here. Only the object's own are dropped; a pod template inside its spec keeps everything.
+import type { KubernetesObject, ObjectMeta } from '../../api/object.ts';
+import { isJsonObject } from '../../base/json.ts';
+import { parseLossless } from '../../base/lossless-json.ts';
+import { type Identity, lazyObject } from '../lazy-object.ts';
+import {
+  afterValue,
+  findMember,
+  isName,
+  type Member,
+  plainString,
+  STOP,
+  textWithout,
+  visitMembers,
+} from './json-scan.ts';
+
+const BACKSLASH = 0x5c;
+const METADATA_KEY = Buffer.from('metadata"');
+
+/**
+ * The object, of which only the identity is read now; the rest is parsed when it is asked for. Keeps the bytes until then.
+ * Throws where they are no JSON: now, or when asked.
+ */
+export function readLazily(bytes: Buffer): KubernetesObject {
+  const found = findIdentity(bytes);
+  if (found === undefined) return readWhole(bytes);
+  const { identity, start, end } = found;
+  return lazyObject(identity, {
+    metadata: () => readMetadata(bytes.subarray(start, end)),
+    whole: () => parseWithout(bytes, findMember(bytes, start, 'managedFields')),
+  });
+}
+
+export function readWhole(bytes: Buffer): KubernetesObject {
+  const metadata = findMember(bytes, 0, 'metadata');
+  return parseWithout(
+    bytes,
+    metadata === undefined ? undefined : findMember(bytes, metadata.valueStart, 'managedFields'),
+  );
+}
+
+/** Without the member, which is the managedFields; undefined where a scanner did not find them: as a rule there are none. */
+function parseWithout(bytes: Buffer, fields: Member | undefined): KubernetesObject {
+  if (fields !== undefined) return parseLossless(textWithout(bytes, fields)) as KubernetesObject;
+  const object = parseLossless(bytes.toString('utf8')) as KubernetesObject;
+  if (!isJsonObject(object) || !isJsonObject(object.metadata)) return object;
+  return { ...object, metadata: withoutManagedFields(object.metadata) };
+}
+
+function readMetadata(bytes: Buffer): ObjectMeta {
+  const fields = findMember(bytes, 0, 'managedFields');
+  if (fields !== undefined) return parseLossless(textWithout(bytes, fields)) as ObjectMeta;
+  return withoutManagedFields(parseLossless(bytes.toString('utf8')) as ObjectMeta);
+}
+
+function withoutManagedFields(metadata: ObjectMeta): ObjectMeta {
+  if (!Object.hasOwn(metadata, 'managedFields')) return metadata;
+  const { managedFields: _, ...rest } = metadata;
+  return rest;
+}
+
+interface FoundIdentity {
+  readonly identity: Identity;
+  /** Of the value of the metadata. */
+  readonly start: number;
+  readonly end: number;
+}
+
+/** Undefined where only a parser can tell. */
+function findIdentity(bytes: Buffer): FoundIdentity | undefined {
+  const found: (FoundIdentity & { readonly isLast: boolean })[] = [];
+  const end = visitMembers(bytes, 0, (keyStart, keyEnd, valueStart) => {
+    if (!isName(bytes, [keyStart, keyEnd], 'metadata')) return afterValue(bytes, valueStart);
+    const fields = new IdentityFields(bytes);
+    const valueEnd = visitMembers(bytes, valueStart, fields.visit);
+    const { identity } = fields;
+    if (valueEnd === undefined || identity === undefined) return STOP;
+    // Of two the last counts, as for a parser.
+    const isLast = isLastMetadata(bytes, valueEnd);
+    found[0] = { identity, start: valueStart, end: valueEnd, isLast };
+    return isLast ? STOP : valueEnd;
+  });
+  return end !== undefined || found[0]?.isLast === true ? found[0] : undefined;
+}
+
+/** Whether no key after this position can be `metadata`, neither as it is written nor with escapes. */
+function isLastMetadata(bytes: Buffer, from: number): boolean {
+  return bytes.indexOf(BACKSLASH, from) === -1 && bytes.indexOf(METADATA_KEY, from) === -1;
+}
+
+/** Of two members with one name the last counts, as for a parser. */
+class IdentityFields {
+  readonly #bytes: Buffer;
+  #name: string | undefined;
+  #namespace: string | undefined;
+  #uid: string | undefined;
+  #resourceVersion: string | undefined;
+
+  constructor(bytes: Buffer) {
+    this.#bytes = bytes;
+  }
+
+  /** Undefined while a part is missing; only the namespace may. */
+  get identity(): Identity | undefined {
+    const [name, namespace, uid, resourceVersion] = [this.#name, this.#namespace, this.#uid, this.#resourceVersion];
+    if (name === undefined || uid === undefined || resourceVersion === undefined) return undefined;
+    return { name, namespace, uid, resourceVersion };
+  }
+
+  readonly visit = (keyStart: number, keyEnd: number, valueStart: number): number => {
+    const bytes = this.#bytes;
+    const key = [keyStart, keyEnd] as const;
+    const valueEnd = afterValue(bytes, valueStart);
+    const value = (): string | undefined => plainString(bytes, valueStart, valueEnd);
+    if (isName(bytes, key, 'name')) return (this.#name = value()) === undefined ? STOP : valueEnd;
+    if (isName(bytes, key, 'namespace')) return (this.#namespace = value()) === undefined ? STOP : valueEnd;
+    if (isName(bytes, key, 'uid')) return (this.#uid = value()) === undefined ? STOP : valueEnd;
+    if (isName(bytes, key, 'resourceVersion')) return (this.#resourceVersion = value()) === undefined ? STOP : valueEnd;
+    return valueEnd;
+  };
+}

@@ -1,0 +1,109 @@
+// An object whose content is parsed when somebody asks for it. Most events only say that a key must be looked at again:
+// for that its identity is enough, or its metadata, and parsing the rest is the largest part of what an event costs.
+import { KEY, type KubernetesObject, type ObjectMeta } from '../api/object.ts';
+
+/** What stores, queues and most predicates ask for. */
+export interface Identity {
+  readonly name: string;
+  /** Undefined for cluster-scoped objects. */
+  readonly namespace: string | undefined;
+  readonly uid: string;
+  readonly resourceVersion: string;
+}
+
+/** Where the content comes from. Both are called once, when something is read that they are needed for. */
+export interface Content {
+  readonly metadata: () => ObjectMeta;
+  readonly whole: () => KubernetesObject;
+}
+
+class Lazy {
+  readonly identity: Identity;
+  /** Reads like the metadata. */
+  readonly view: ObjectMeta;
+  readonly key: string;
+  readonly #content: Content;
+  #metadata: ObjectMeta | undefined;
+  #whole: KubernetesObject | undefined;
+
+  constructor(identity: Identity, content: Content) {
+    this.identity = identity;
+    this.key = `${identity.namespace ?? ''}/${identity.name}`;
+    this.view = new Proxy<Lazy>(this, ofMetadata) as unknown as ObjectMeta;
+    this.#content = content;
+  }
+
+  metadata(): ObjectMeta {
+    this.#metadata ??= this.#content.metadata();
+    return this.#metadata;
+  }
+
+  whole(): KubernetesObject {
+    this.#whole ??= this.#content.whole();
+    return this.#whole;
+  }
+}
+
+/** Answers every question from what the function gives, and allows no change. */
+function reading(source: (lazy: Lazy) => object): ProxyHandler<Lazy> {
+  const refuse = (): boolean => false;
+  return {
+    get: (lazy, key) => Reflect.get(source(lazy), key) as unknown,
+    has: (lazy, key) => Reflect.has(source(lazy), key),
+    ownKeys: (lazy) => Reflect.ownKeys(source(lazy)),
+    getOwnPropertyDescriptor: (lazy, key) => Reflect.getOwnPropertyDescriptor(source(lazy), key),
+    getPrototypeOf: () => Object.prototype,
+    set: refuse,
+    defineProperty: refuse,
+    deleteProperty: refuse,
+    setPrototypeOf: refuse,
+    preventExtensions: refuse,
+  };
+}
+
+const WHOLE = Symbol('whole');
+
+const ofObject: ProxyHandler<Lazy> = {
+  ...reading((lazy) => lazy.whole()),
+  get: (lazy, key) => {
+    switch (key) {
+      case 'metadata':
+        return lazy.view;
+      case KEY:
+        return lazy.key;
+      case WHOLE:
+        return lazy.whole();
+      default:
+        return Reflect.get(lazy.whole(), key) as unknown;
+    }
+  },
+};
+
+/** The same object without laziness, for who reads all of it: a plain object is much faster to read. */
+export function wholeObject(object: KubernetesObject): KubernetesObject {
+  return (object as unknown as { readonly [WHOLE]?: KubernetesObject })[WHOLE] ?? object;
+}
+
+const ofMetadata: ProxyHandler<Lazy> = {
+  ...reading((lazy) => lazy.metadata()),
+  get: (lazy, key) => {
+    switch (key) {
+      case 'name':
+      case 'namespace':
+      case 'uid':
+      case 'resourceVersion':
+        return lazy.identity[key];
+      default:
+        return Reflect.get(lazy.metadata(), key) as unknown;
+    }
+  },
+};
+
+/**
+ * Behaves like the whole object, in reading, copying and printing. What is parsed for that is what is read: nothing for
+ * the identity, the metadata for its other fields, and the whole object for anything else. Like any function that reads
+ * the object, `content` may throw then. It cannot be changed.
+ */
+export function lazyObject(identity: Identity, content: Content): KubernetesObject {
+  return new Proxy(new Lazy(identity, content), ofObject) as unknown as KubernetesObject;
+}
