@@ -61,6 +61,7 @@ export class Controller {
   readonly #failures = new Map<string, number>();
   readonly #runs = new Set<ReconcileRun>();
   #state: State = 'new';
+  #delivered = false;
   /** Ends the sources: with the signal they were started with, or when the controller stops, whichever is first. */
   readonly #sourcesEnd = new AbortController();
   #sourcesSynced: Promise<void> | undefined;
@@ -88,6 +89,17 @@ export class Controller {
   watch(source: Source): Promise<void> {
     this.#sources.push(source);
     return this.#sourcesSynced === undefined ? Promise.resolve() : this.#startSource(source);
+  }
+
+  /**
+   * Keys that were handed in and have not been worked on successfully since; undefined until every source has delivered
+   * what existed at the start. What is to be looked at again later is not among them.
+   */
+  unfinished(): ReadonlySet<string> | undefined {
+    if (!this.#delivered) return undefined;
+    const keys = this.#queue.unfinished();
+    for (const key of this.#failures.keys()) keys.add(key);
+    return keys;
   }
 
   /** Number of keys whose last attempt failed and that wait for another. */
@@ -118,6 +130,7 @@ export class Controller {
     if (signal.aborted) stop();
     try {
       await this.warmup(signal);
+      this.#delivered = true;
       if (!isAborted(signal)) await this.#workAll();
     } finally {
       signal.removeEventListener('abort', stop);

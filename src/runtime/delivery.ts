@@ -69,10 +69,23 @@ export class Delivery implements ResourceHandler {
 
   #deliver(delivered: Delivered): void {
     if (this.#closed) return;
+    // As a rule nothing waits, and nobody has to know whose event it is.
+    if (this.#failed.size === 0) {
+      this.#attemptFirst(delivered);
+      return;
+    }
     const key = objectKey(objectOf(delivered));
     const kept = this.#failed.get(key);
     if (kept === undefined) this.#attempt(key, [delivered]);
     else appendMerged(kept, delivered);
+  }
+
+  #attemptFirst(delivered: Delivered): void {
+    try {
+      this.#hand(delivered);
+    } catch (error) {
+      this.#keep(objectKey(objectOf(delivered)), [delivered], error);
+    }
   }
 
   /** Hands over the events of one object in order; keeps what is left from the first that fails. */
@@ -81,15 +94,19 @@ export class Delivery implements ResourceHandler {
       try {
         this.#hand(delivered);
       } catch (error) {
-        const { logger, source } = this.#options;
-        const level = this.#failed.has(key) ? 'debug' : 'error';
-        logger[level]({ key, source, err: error }, 'An event handler failed; delivering again');
-        this.#failed.set(key, events.slice(index));
-        this.#scheduleRetry();
+        this.#keep(key, events.slice(index), error);
         return;
       }
     }
     this.#failed.delete(key);
+  }
+
+  #keep(key: string, events: Delivered[], error: unknown): void {
+    const { logger, source } = this.#options;
+    const level = this.#failed.has(key) ? 'debug' : 'error';
+    logger[level]({ key, source, err: error }, 'An event handler failed; delivering again');
+    this.#failed.set(key, events);
+    this.#scheduleRetry();
   }
 
   #hand(delivered: Delivered): void {

@@ -31,6 +31,8 @@ export interface EventRecorderOptions {
   readonly queueLimit?: number;
   /** Series that are remembered; 4096 unless given. */
   readonly seriesLimit?: number;
+  /** Called for every event that was not written. */
+  readonly onDropped?: () => void;
 }
 
 interface Series {
@@ -216,6 +218,7 @@ export class EventRecorder {
   /** The first is logged, and then every time their number has doubled. */
   #drop(message: string, error: unknown): void {
     this.#dropped += 1;
+    this.#options.onDropped?.();
     const isNews = (this.#dropped & (this.#dropped - 1)) === 0;
     const level = isNews ? 'warn' : 'debug';
     this.#options.logger[level]({ dropped: this.#dropped, err: error }, `${message}; dropping it`);

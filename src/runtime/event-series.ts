@@ -1,9 +1,9 @@
 // What an Event of events.k8s.io/v1 looks like, and which of them are the same thing again; pure.
 import { createHash } from 'node:crypto';
 import type { KubernetesObject } from '../api/object.ts';
+import { redact } from '../base/redact.ts';
 import type { Resource } from '../kube/client.ts';
 import { microTime } from './lease.ts';
-import { redact } from './redact.ts';
 
 export const EVENTS: Resource = { group: 'events.k8s.io', version: 'v1', plural: 'events' };
 

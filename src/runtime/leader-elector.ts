@@ -15,7 +15,7 @@ import { type Clock, sleep } from '../base/clock.ts';
 import { canonicalJson } from '../base/json.ts';
 import type { Logger } from '../base/logger.ts';
 import type { KubeClient, ObjectRef } from '../kube/client.ts';
-import { isKubeError, KubeError } from '../kube/errors.ts';
+import { isKubeError, KubeError, type KubeReason } from '../kube/errors.ts';
 import { LeaderElectionConfigError } from './errors.ts';
 import { LEASES, type LeaseId, type LeaseRecord, leaseRecord, leaseWith, microTime } from './lease.ts';
 import type { Election } from './manager.ts';
@@ -58,6 +58,15 @@ const JITTER = 1.2;
 const MIN_REQUEST_MS = 1000;
 const RELEASED_SECONDS = 1;
 
+/** What a person has to do about an answer that does not change by itself. */
+const remedies: Partial<Readonly<Record<KubeReason, string>>> = {
+  Forbidden:
+    'Give this account get, create and update on leases in the group coordination.k8s.io (the RBAC of the bundle does)',
+  NotFound: 'Create the namespace of the lease, or correct leaderElection.namespace',
+  Unauthorized: 'Give this process credentials that the API server accepts',
+  Invalid: 'Correct leaderElection.name',
+};
+
 const noMetrics: LeaderElectionMetrics = {
   leading: () => undefined,
   notLeading: () => undefined,
@@ -86,6 +95,8 @@ export class LeaderElector implements Election {
   #renewedMs: number | undefined;
   #lost = false;
   #reportedHolder: string | undefined;
+  /** The remedy that was last logged, until the lease can be used. */
+  #toldToDo: string | undefined;
 
   constructor(options: LeaderElectorOptions) {
     const times = options.times ?? defaultTimes;
@@ -181,16 +192,38 @@ export class LeaderElector implements Election {
     const late = Promise.withResolvers<Attempt>();
     const cancel = this.#options.clock.schedule(limitMs, () => late.resolve('not-held'));
     const takeBack = onAbort(this.#over.signal, () => late.resolve('not-held'));
-    const attempted = attempt().catch((error: unknown): Attempt => {
-      this.#options.logger.debug({ ...this.#fields(), err: error }, 'The lease could not be read or written');
-      return 'not-held';
-    });
     try {
-      return await Promise.race([attempted, late.promise]);
+      return await Promise.race([this.#noted(attempt()), late.promise]);
     } finally {
       cancel();
       takeBack();
     }
+  }
+
+  async #noted(attempted: Promise<Attempt>): Promise<Attempt> {
+    try {
+      const outcome = await attempted;
+      this.#toldToDo = undefined;
+      return outcome;
+    } catch (error) {
+      this.#noteFailure(error);
+      return 'not-held';
+    }
+  }
+
+  /** A server that is away comes back by itself; what only a person can put right is said, once. */
+  #noteFailure(error: unknown): void {
+    const { logger } = this.#options;
+    const needed = error instanceof KubeError ? remedies[error.reason] : undefined;
+    if (needed === undefined || needed === this.#toldToDo) {
+      logger.debug({ ...this.#fields(), err: error }, 'The lease could not be read or written');
+      return;
+    }
+    this.#toldToDo = needed;
+    logger.warn(
+      { ...this.#fields(), err: error },
+      `The API server refuses the lease, so this process cannot lead. ${needed}; it then goes on by itself`,
+    );
   }
 
   async #acquireOrTakeOver(): Promise<Attempt> {

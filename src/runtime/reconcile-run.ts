@@ -19,7 +19,9 @@ export interface RunOptions {
  */
 export class ReconcileRun implements ReconcileContext {
   readonly #options: RunOptions;
-  readonly #abort = new AbortController();
+  /** Made when the reconcile asks for its signal: many never do, and it is what a run costs most. */
+  #controller: AbortController | undefined;
+  #aborted: { readonly reason?: Error } | undefined;
   readonly #startedMs: number;
   #logger: Logger | undefined;
   #id: string | undefined;
@@ -32,7 +34,11 @@ export class ReconcileRun implements ReconcileContext {
   }
 
   get signal(): AbortSignal {
-    return this.#abort.signal;
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController();
+      if (this.#aborted !== undefined) this.#controller.abort(this.#aborted.reason);
+    }
+    return this.#controller.signal;
   }
 
   get logger(): Logger {
@@ -51,7 +57,7 @@ export class ReconcileRun implements ReconcileContext {
 
   /** The controller stops. */
   abort(): void {
-    this.#abort.abort();
+    this.#end({});
   }
 
   /** The function has returned. */
@@ -70,7 +76,12 @@ export class ReconcileRun implements ReconcileContext {
     const { timeoutMs = 0, onTimeout } = this.#options;
     this.logger.warn({ seconds: this.seconds }, 'Reconcile takes too long; asking it to stop');
     onTimeout();
-    this.#abort.abort(new ReconcileTimeoutError(timeoutMs));
+    this.#end({ reason: new ReconcileTimeoutError(timeoutMs) });
+  }
+
+  #end(aborted: { readonly reason?: Error }): void {
+    this.#aborted ??= aborted;
+    this.#controller?.abort(aborted.reason);
   }
 
   #stillRuns(): void {

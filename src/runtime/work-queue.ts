@@ -94,6 +94,13 @@ export class WorkQueue {
     return this.#ready.size;
   }
 
+  /** Keys that are ready or held by a worker. What waits for its time is not among them. */
+  unfinished(): Set<string> {
+    const keys = new Set(this.#held.keys());
+    for (const [key, { byAge }] of this.#entries) if (byAge !== undefined) keys.add(key);
+    return keys;
+  }
+
   /** Makes the key ready now. */
   add(key: string): void {
     this.addWithOptions(key, {});
