@@ -1,26 +1,30 @@
 import { sha256Hex } from '../base/hash.ts';
 import { ContinueInvalidError } from './errors.ts';
-import { type ListQuery, newestFirst } from './list-query.ts';
+import { type ListQuery, ordersOf } from './list-query.ts';
 
-/** Where the last page ended: the value it is ordered by, and the uid. */
+/** Where the last page ended: the values it is ordered by, and the uid. */
 export interface Position {
-  readonly value: string | number | null;
+  readonly values: readonly (string | number | null)[];
   readonly uid: string;
 }
 
 /** Opaque to callers; carries a digest of the query, because the position means nothing in another one. */
-export function encodeContinue(query: ListQuery, { value, uid }: Position): string {
-  return Buffer.from(JSON.stringify([digestOf(query), value, uid])).toString('base64url');
+export function encodeContinue(query: ListQuery, { values, uid }: Position): string {
+  return Buffer.from(JSON.stringify([digestOf(query), uid, ...values])).toString('base64url');
 }
 
 export function decodeContinue(query: ListQuery): Position | undefined {
   if (query.continue === undefined) return undefined;
   const parts = parse(query.continue);
   if (!Array.isArray(parts)) throw new ContinueInvalidError();
-  const [digest, value, uid] = parts as readonly unknown[];
-  const valid = value === null || typeof value === 'string' || typeof value === 'number';
+  const [digest, uid, ...values] = parts as readonly unknown[];
+  const valid = values.length === ordersOf(query).length && values.every(isValue);
   if (digest !== digestOf(query) || typeof uid !== 'string' || !valid) throw new ContinueInvalidError();
-  return { value, uid };
+  return { values, uid };
+}
+
+function isValue(value: unknown): value is string | number | null {
+  return value === null || typeof value === 'string' || typeof value === 'number';
 }
 
 function parse(token: string): unknown {
@@ -32,6 +36,7 @@ function parse(token: string): unknown {
   }
 }
 
-function digestOf({ namespace, labels, where, order = newestFirst, deleted }: ListQuery): string {
-  return sha256Hex(JSON.stringify([namespace, labels, where, order, deleted])).slice(0, 16);
+function digestOf(query: ListQuery): string {
+  const { namespace, labels, where, deleted, states } = query;
+  return sha256Hex(JSON.stringify([namespace, labels, where, ordersOf(query), deleted, states])).slice(0, 16);
 }

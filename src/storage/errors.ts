@@ -1,4 +1,5 @@
 import { CodedError } from '../base/errors.ts';
+import { type FieldError, formatFieldErrors } from '../base/field-error.ts';
 
 /** The server does not answer, refuses connections, is shutting down or is read-only. Nothing is known to be written. */
 export class StorageUnavailableError extends CodedError {
@@ -92,6 +93,13 @@ export class QueryUnsupportedError extends CodedError {
   }
 }
 
+/** A selector that is not written as Kubernetes writes them. */
+export class SelectorInvalidError extends CodedError {
+  constructor(kind: 'label' | 'field', what: string, at: number) {
+    super('STORAGE_SELECTOR_INVALID', `The ${kind} selector is not valid at character ${at + 1}: ${what}.`);
+  }
+}
+
 /** The continue token is damaged or belongs to another query. */
 export class ContinueInvalidError extends CodedError {
   constructor() {
@@ -108,11 +116,99 @@ export class GateClosedError extends CodedError {
   }
 }
 
+/** Writes that were under way did not end in time. The gate is as it was. */
+export class GateBusyError extends CodedError {
+  constructor(seconds: number, what: string) {
+    super(
+      'STORAGE_GATE_BUSY',
+      `The gate could not be closed within ${seconds} s: ${what}. It is open. Find out what these transactions do, end ` +
+        'them (KILL <connection>) if they hang, then close the gate again.',
+      { retry: 'yes' },
+    );
+  }
+}
+
 /** Somebody else holds the gate; two exclusive tasks never run at the same time. */
 export class GateHeldError extends CodedError {
   constructor(holder: string) {
     super('STORAGE_GATE_HELD', `The gate is held by ${holder}. Wait for it to finish, then try again.`, {
       retry: 'yes',
     });
+  }
+}
+
+/** There is no such object, or it was deleted. */
+export class ObjectMissingError extends CodedError {
+  constructor(uid: string) {
+    super('STORAGE_OBJECT_MISSING', `No object with uid "${uid.slice(0, 100)}" is stored, or it was deleted.`);
+  }
+}
+
+/** Somebody else changed the object first. */
+export class VersionConflictError extends CodedError {
+  constructor(expected: string, stored: string) {
+    super(
+      'STORAGE_CONFLICT',
+      `The object has resourceVersion ${stored}, not ${expected}. Read it again and repeat the change.`,
+    );
+  }
+}
+
+/** The change may not be made in the database, or is not valid. */
+export class DirectUpdateRefusedError extends CodedError {
+  constructor(what: string) {
+    super('STORAGE_UPDATE_REFUSED', `The object is not changed: ${what}.`);
+  }
+}
+
+/** The database was migrated to a schema that this version must not use. Only another version of the program helps. */
+export class SchemaNewerError extends CodedError {
+  constructor(schema: number, needed: number, own: number) {
+    super(
+      'SCHEMA_NEWER',
+      `The database has schema ${schema}, which needs a program that knows schema ${needed}; this one knows ${own}. ` +
+        'Run the newer version of the program. Schemas are never taken back.',
+      { retry: 'yes' },
+    );
+  }
+}
+
+/** The database has not been migrated to what this version needs. */
+export class SchemaOlderError extends CodedError {
+  constructor(schema: number, needed: number) {
+    super(
+      'SCHEMA_OLDER',
+      `The database has schema ${schema} and this version needs ${needed}. Run "ingester task migrate" with a user that ` +
+        'may create and alter tables.',
+      { retry: 'yes' },
+    );
+  }
+}
+
+/** Query templates that cannot mean anything, all problems at once. */
+export class QueryTemplateInvalidError extends CodedError {
+  readonly errors: readonly FieldError[];
+
+  constructor(errors: readonly FieldError[]) {
+    super('QUERY_TEMPLATE_INVALID', `The query templates are not valid:\n${formatFieldErrors(errors)}`);
+    this.errors = errors;
+  }
+}
+
+/** No such template for this kind. */
+export class QueryTemplateUnknownError extends CodedError {
+  constructor(id: string, known: readonly string[]) {
+    const list = known.length === 0 ? 'This kind has none.' : `This kind has: ${known.join(', ')}.`;
+    super('QUERY_TEMPLATE_UNKNOWN', `There is no query template "${id.slice(0, 100)}". ${list}`);
+  }
+}
+
+/** The values do not fit the parameters of the template, all problems at once. */
+export class QueryParametersInvalidError extends CodedError {
+  readonly errors: readonly FieldError[];
+
+  constructor(id: string, errors: readonly FieldError[]) {
+    super('QUERY_PARAMETERS_INVALID', `The parameters of "${id}" are not valid:\n${formatFieldErrors(errors)}`);
+    this.errors = errors;
   }
 }

@@ -6,14 +6,16 @@ import type { FieldValue } from './list-query.ts';
 export interface QueryField {
   readonly column: string;
   readonly type: IndexedColumn['type'];
+  /** Whether the column can be NULL. */
+  readonly optional: boolean;
 }
 
 const baseFields: Readonly<Record<string, QueryField>> = {
-  'metadata.name': { column: 'name', type: 'string' },
-  'metadata.namespace': { column: 'namespace', type: 'string' },
-  'metadata.uid': { column: 'uid', type: 'string' },
-  'metadata.creationTimestamp': { column: 'create_time', type: 'time' },
-  'metadata.updateTimestamp': { column: 'update_time', type: 'time' },
+  'metadata.name': { column: 'name', type: 'string', optional: false },
+  'metadata.namespace': { column: 'namespace', type: 'string', optional: false },
+  'metadata.uid': { column: 'uid', type: 'string', optional: false },
+  'metadata.creationTimestamp': { column: 'create_time', type: 'time', optional: false },
+  'metadata.updateTimestamp': { column: 'update_time', type: 'time', optional: false },
 };
 
 /** The names that `queryField` takes, sorted. */
@@ -26,7 +28,7 @@ export function queryField(kind: KindDefinition, name: string): QueryField {
   const base = Object.hasOwn(baseFields, name) ? baseFields[name] : undefined;
   if (base !== undefined) return base;
   const declared = kind.indexes.flat().find((column) => column.name === name || column.path.join('.') === name);
-  if (declared !== undefined) return { column: declared.name, type: declared.type };
+  if (declared !== undefined) return { column: declared.name, type: declared.type, optional: true };
   throw new QueryUnsupportedError(`field "${name.slice(0, 100)}"`, queryFieldNames(kind));
 }
 

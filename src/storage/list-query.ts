@@ -1,4 +1,6 @@
 // What can be asked of the stored objects of one kind. Everything asked is answered or refused, never ignored.
+import { QueryUnsupportedError } from './errors.ts';
+import type { RowState } from './row.ts';
 
 /** As in Kubernetes: `notIn` (and so `!=`) also holds for objects without the key. `=` is `in` with one value. */
 export type LabelRequirement =
@@ -33,14 +35,23 @@ export interface ListQuery {
   readonly namespace?: string;
   readonly labels?: readonly LabelRequirement[];
   readonly where?: Condition;
-  /** The newest first, unless said otherwise. Equal values are ordered by uid, so that pages never overlap. */
-  readonly order?: Order;
+  /**
+   * The newest first, unless said otherwise; up to four fields. Equal values are ordered by uid, in the direction of the
+   * last field, so that pages never overlap. A missing value comes before all others.
+   */
+  readonly order?: Order | readonly Order[];
   /** 1 to 1000, 100 unless said otherwise. */
   readonly limit?: number;
+  /**
+   * Dotted paths to leave out of the json, e.g. `status.steps`: smaller answers. Whoever skips anything gets no proto.
+   */
+  readonly skip?: readonly string[];
   /** Of the page before; good for the same query only. */
   readonly continue?: string;
   /** `present` leaves out the deleted ones and is the default. */
   readonly deleted?: 'present' | 'included';
+  /** Only objects in one of these states; `deleted` then counts for nothing. */
+  readonly states?: readonly RowState[];
   /** Asks for `total`, which costs a walk over everything that matches. */
   readonly count?: 'yes' | 'no';
 }
@@ -48,3 +59,12 @@ export interface ListQuery {
 export const DEFAULT_LIMIT = 100;
 export const MAX_LIMIT = 1000;
 export const newestFirst: Order = { field: 'metadata.creationTimestamp', direction: 'descending' };
+
+const MOST_ORDERS = 4;
+
+/** What a query is ordered by, the default applied. */
+export function ordersOf({ order = newestFirst }: ListQuery): readonly Order[] {
+  const orders = 'field' in order ? [order] : order;
+  if (orders.length <= MOST_ORDERS) return orders.length === 0 ? [newestFirst] : orders;
+  throw new QueryUnsupportedError(`an order by more than ${MOST_ORDERS} fields`, []);
+}

@@ -1,6 +1,15 @@
 import type { KindDefinition } from '../api/kind.ts';
+import type {
+  BackfillOptions,
+  BackfillProgress,
+  CollectionQuery,
+  CollectionResult,
+  MetadataChange,
+  UpdateTarget,
+} from './bulk.ts';
 import type { ListQuery } from './list-query.ts';
-import type { ObjectRow } from './row.ts';
+import type { ParameterValues, TemplatePage } from './query-templates.ts';
+import type { ObjectRow, RowState } from './row.ts';
 
 /**
  * What a write did.
@@ -15,15 +24,77 @@ export interface StoredObject {
   readonly namespace: string;
   readonly name: string;
   readonly resourceVersion: string;
-  readonly state: 'live' | 'evicting' | 'evicted' | 'deleted';
+  readonly state: RowState;
   /** Seconds resolution is not enough to order writes: RFC 3339 with microseconds. */
   readonly updateTime: string;
   readonly deleteTime: string | undefined;
   readonly evictTime: string | undefined;
   readonly json: string;
+  /** SHA-256 of the json with sorted keys, as it was when it was written. */
+  readonly contentHash: string;
   readonly proto: Uint8Array;
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
+}
+
+/** What tells one stored object from another, and how new it is. */
+export interface StoredIdentity {
+  readonly uid: string;
+  readonly namespace: string;
+  readonly name: string;
+  readonly resourceVersion: string;
+  readonly state: RowState;
+}
+
+export interface IdentityQuery {
+  readonly states: readonly RowState[];
+  /** The last uid of the page before. */
+  readonly afterUid?: string;
+  /** 1 to 10,000. */
+  readonly limit: number;
+}
+
+/** The state that was last known of an object which is not in the API server any more. */
+export interface VanishedObject extends Pick<StoredIdentity, 'uid' | 'resourceVersion'> {
+  /** Where the object was created before this, its row is `evicted` whatever was requested, and can be restored. */
+  readonly keptBefore?: Date;
+}
+
+export interface WatchPosition {
+  readonly resourceVersion: string;
+  readonly at: Date;
+}
+
+export interface StoredPosition {
+  /** As in the kind's `kind`, e.g. `PipelineRun`. */
+  readonly kind: string;
+  readonly resourceVersion: string;
+  /** RFC 3339 with microseconds. */
+  readonly at: string;
+}
+
+/** An evicted object whose name nothing in etcd uses. */
+export interface Tombstone {
+  readonly uid: string;
+  readonly namespace: string;
+  readonly name: string;
+  readonly resourceVersion: string;
+  /** RFC 3339 with microseconds. */
+  readonly evictTime: string;
+}
+
+export interface TombstoneQuery {
+  /** All namespaces where it is missing. */
+  readonly namespace?: string;
+  /** The last one of the page before. */
+  readonly after?: { readonly namespace: string; readonly name: string };
+  /** 1 to 10,000. */
+  readonly limit: number;
+}
+
+export interface SchemaVersion {
+  /** Number of the newest migration applied. */
+  readonly current: number;
 }
 
 export interface ListPage {
@@ -35,7 +106,7 @@ export interface ListPage {
 
 /**
  * The port to the database. Every write is guarded: it applies only if its resourceVersion is higher than the stored
- * one, or equal and the row moves on (live, evicting, ended). So order of arrival, repeats and stale caches do not
+ * one, or equal and the row moves on (live, evicting, deleted or evicted). So order of arrival, repeats and stale caches do not
  * matter, and running any call twice is success.
  *
  * All methods throw the errors of `src/storage/errors.ts` and nothing else.
@@ -56,6 +127,47 @@ export interface MetadataStorage {
    */
   finish(row: ObjectRow, at: Date): Promise<WriteOutcome>;
 
+  /**
+   * Ends a row whose object left the API server unguarded: `evicted` where eviction was requested or `keptBefore` says so,
+   * else `deleted`. Only a live or evicting row, at this resourceVersion or an older one: `stale` where it holds a newer state, `unchanged` where
+   * it has ended or is missing. The reason is kept in `delete_reason`, at most 255 characters, until a newer state comes.
+   */
+  markVanished(kind: KindDefinition, object: VanishedObject, at: Date, reason: string): Promise<WriteOutcome>;
+
+  /**
+   * Soft-deletes the rows of a namespace that the selector finds, at the resourceVersion they have. Done in pages: after
+   * an error a part is deleted, and calling again goes on. Rows whose object changes meanwhile are asked again.
+   */
+  deleteCollection(kind: KindDefinition, query: CollectionQuery, at: Date): Promise<CollectionResult>;
+
+  /**
+   * Replaces labels or annotations of an evicted object; everything else stays. Answers its new resourceVersion, which is
+   * no version of the API server: never list or watch from it.
+   */
+  directUpdate(
+    kind: KindDefinition,
+    target: UpdateTarget,
+    change: MetadataChange,
+  ): Promise<{ resourceVersion: string }>;
+
+  /**
+   * Writes the indexed columns, labels and annotations of every row again from its json, without holding writers up.
+   * Running it again, or going on after `lastUid`, is harmless. Resolves when all rows were seen or the signal came.
+   */
+  backfill(kind: KindDefinition, options?: BackfillOptions): Promise<BackfillProgress>;
+
+  /**
+   * Writes the state of a living object over whatever the row holds, newer or damaged, if the row is at the expected
+   * resourceVersion; else `stale`, also where there is no row. Only for a repair that somebody asked for.
+   */
+  replace(row: ObjectRow, expectedResourceVersion: string): Promise<WriteOutcome>;
+
+  /** Notes up to which resourceVersion everything of the kind is stored. What is neither higher nor later is ignored. */
+  recordPosition(kind: KindDefinition, position: WatchPosition): Promise<void>;
+
+  /** The last position of each kind that has one. */
+  positions(): Promise<readonly StoredPosition[]>;
+
   getById(kind: KindDefinition, uid: string): Promise<StoredObject | undefined>;
 
   /** The incarnation that is alive, else the evicted one, else the one deleted last. */
@@ -67,6 +179,28 @@ export interface MetadataStorage {
    */
   list(kind: KindDefinition, query: ListQuery): Promise<ListPage>;
 
+  /** A page of what a named, parameterised query finds; see docs/storage.md. */
+  queryByTemplateId(
+    kind: KindDefinition,
+    templateId: string,
+    parameters: ParameterValues,
+    page?: TemplatePage,
+  ): Promise<ListPage>;
+
+  /** Rows in these states, ordered by uid. */
+  identities(kind: KindDefinition, query: IdentityQuery): Promise<readonly StoredIdentity[]>;
+
+  /**
+   * What must not be applied again: evicted objects whose name no live or evicting object uses, one per name (the newest
+   * incarnation), ordered by namespace and name.
+   */
+  tombstones(kind: KindDefinition, query: TombstoneQuery): Promise<readonly Tombstone[]>;
+
+  /** All incarnations of a name, created last first. `limit`: 1 to 1000. */
+  incarnations(kind: KindDefinition, namespace: string, name: string, limit: number): Promise<readonly StoredObject[]>;
+
+  schemaVersion(): Promise<SchemaVersion>;
+
   /**
    * Keeps everybody from writing, in every process, and resolves when no write is under way any more: writes fail with
    * STORAGE_GATE_CLOSED from then on. Closing again under the same name is success; a gate that somebody else holds is
@@ -77,7 +211,10 @@ export interface MetadataStorage {
   /** Lets everybody write again. Opening an open gate is success; a gate that somebody else holds is an error. */
   openGate(holder: string): Promise<void>;
 
-  /** Proves that the server answers, the credentials work and every table of these kinds is there. */
+  /**
+   * Proves that the server answers, the credentials work, every table of these kinds is there and this program suits the
+   * schema. Writes check the schema themselves; whoever only reads calls this at the start and now and then.
+   */
   check(kinds: readonly KindDefinition[]): Promise<void>;
 
   close(): Promise<void>;

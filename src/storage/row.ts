@@ -19,13 +19,16 @@ export interface ObjectRow {
   readonly contentHash: string;
   /** One value per column of `kind.indexes.flat()`, in that order. Times are RFC 3339 in UTC. */
   readonly columns: readonly ColumnValue[];
+  /** Names of the columns that cannot hold what the object has; the json does. */
+  readonly unfit?: readonly string[];
   readonly labels: readonly (readonly [key: string, value: string])[];
   readonly annotations: readonly (readonly [key: string, value: string])[];
 }
 
 /**
- * Where an object is. The order matters: at the same resourceVersion a row only ever moves to the right.
- * `ended` covers both the deleted and the evicted: which one is decided when the state is written.
+ * Where an object is; the position in the list is the number in the column. `evicting`: in etcd, and it will end as
+ * evicted. `deleted`, `evicted`: it ended, or is about to, and this is its final state. At the same resourceVersion a
+ * row only ever moves to the right.
  */
-export const rowStates = ['live', 'evicting', 'ended'] as const;
+export const rowStates = ['live', 'evicting', 'deleted', 'evicted'] as const;
 export type RowState = (typeof rowStates)[number];

@@ -14,6 +14,7 @@ import { refuseTooLarge, statementBytes } from './packet.ts';
 import { type PairChange, writePairs } from './pair-writer.ts';
 import type { PendingWrite } from './pending-write.ts';
 import type { SqlSession } from './pool.ts';
+import { toSqlTime } from './sql-time.ts';
 import { type KindStatements, statementsFor } from './statements.ts';
 
 const MAIN_ROWS = 64;
@@ -134,7 +135,7 @@ async function writeAllPairs(
 }
 
 function change({ row }: PendingWrite, part: 'labels' | 'annotations'): Omit<PairChange, 'known'> {
-  return { uid: row.uid, pairs: row[part] };
+  return { uid: row.uid, pairs: row[part], extra: part === 'labels' ? [toSqlTime(row.createTime)] : [] };
 }
 
 function compare(left: string, right: string): number {

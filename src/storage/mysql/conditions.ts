@@ -4,9 +4,11 @@ import type { Position } from '../continue-token.ts';
 import { QueryUnsupportedError } from '../errors.ts';
 import { fieldValue, type QueryField, queryField } from '../fields.ts';
 import type { Condition, FieldCondition, FieldValue, LabelRequirement, ListQuery, Order } from '../list-query.ts';
+import type { RowState } from '../row.ts';
 import { padded } from './chunks.ts';
 import type { SqlParameter } from './pool.ts';
 import { toSqlTime } from './sql-time.ts';
+import { rowStateNumber } from './statements.ts';
 
 export interface SqlCondition {
   readonly sql: string;
@@ -16,14 +18,28 @@ export interface SqlCondition {
 const MOST_VALUES = 256;
 const MOST_CONDITIONS = 64;
 
-/** Everything that the query asks of an object, but its place in the order. */
-export function conditionOf(kind: KindDefinition, query: ListQuery): SqlCondition {
+/** The table that a condition begins at; what it has found already is not asked again. */
+type Beginning = { readonly begin: 'order' } | { readonly begin: 'label'; readonly label: LabelRequirement };
+
+/**
+ * Everything that the query asks of an object `m`, but its place in the order. With a beginning, labels are asked row by
+ * row; without one the server may begin with them.
+ */
+export function conditionOf(kind: KindDefinition, query: ListQuery, beginning?: Beginning): SqlCondition {
   const parts: SqlCondition[] = [];
-  if (query.deleted !== 'included') parts.push({ sql: '`delete_time` IS NULL', parameters: [] });
-  if (query.namespace !== undefined) parts.push({ sql: '`namespace` = ?', parameters: [query.namespace] });
-  for (const requirement of query.labels ?? []) parts.push(labelCondition(kind, requirement));
+  if (query.states !== undefined) parts.push({ sql: inStates(query.states), parameters: [] });
+  else if (query.deleted !== 'included') parts.push({ sql: '`m`.`delete_time` IS NULL', parameters: [] });
+  if (query.namespace !== undefined) parts.push({ sql: '`m`.`namespace` = ?', parameters: [query.namespace] });
+  for (const requirement of query.labels ?? []) {
+    if (beginning?.begin === 'label' && beginning.label === requirement) continue;
+    parts.push(beginning === undefined ? labelInSet(kind, requirement) : labelOfRow(kind, requirement));
+  }
   if (query.where !== undefined) parts.push(treeCondition(kind, query.where));
   return join(parts, 'AND', 'TRUE');
+}
+
+export function inStates(states: readonly RowState[]): string {
+  return states.length === 0 ? 'FALSE' : `\`m\`.\`row_state\` IN (${states.map(rowStateNumber).join(', ')})`;
 }
 
 function join(parts: readonly SqlCondition[], operator: 'AND' | 'OR', empty: string): SqlCondition {
@@ -35,15 +51,28 @@ function join(parts: readonly SqlCondition[], operator: 'AND' | 'OR', empty: str
   };
 }
 
-/** A lookup per object by primary key, or by key and value: the server chooses by its statistics. */
-function labelCondition(kind: KindDefinition, requirement: LabelRequirement): SqlCondition {
-  const negative = requirement.operator === 'notIn' || requirement.operator === 'notExists';
-  const values = 'values' in requirement ? inList('`value`', requirement.values) : undefined;
-  const condition = values === undefined ? '' : ` AND ${values.sql}`;
-  return {
-    sql: `\`uid\` ${negative ? 'NOT IN' : 'IN'} (SELECT \`obj_uid\` FROM \`${kind.table}_labels\` WHERE \`key\` = ?${condition})`,
-    parameters: [requirement.key, ...(values?.parameters ?? [])],
-  };
+const isNegative = ({ operator }: LabelRequirement): boolean => operator === 'notIn' || operator === 'notExists';
+
+/** That a row of the label table, by this alias, has the key and one of the values. */
+export function labelMatch(alias: string, requirement: LabelRequirement): SqlCondition {
+  const key = `\`${alias}\`.\`key\` = ?`;
+  if (!('values' in requirement)) return { sql: key, parameters: [requirement.key] };
+  const values = inList(`\`${alias}\`.\`value\``, requirement.values);
+  return { sql: `${key} AND ${values.sql}`, parameters: [requirement.key, ...values.parameters] };
+}
+
+/** The server chooses by its statistics where to begin. */
+function labelInSet(kind: KindDefinition, requirement: LabelRequirement): SqlCondition {
+  const { sql, parameters } = labelMatch('s', requirement);
+  const found = `SELECT \`s\`.\`obj_uid\` FROM \`${kind.table}_labels\` \`s\` WHERE ${sql}`;
+  return { sql: `\`m\`.\`uid\` ${isNegative(requirement) ? 'NOT IN' : 'IN'} (${found})`, parameters };
+}
+
+/** One lookup by primary key per row; as a scalar, because the servers would turn EXISTS into a join of their own order. */
+function labelOfRow(kind: KindDefinition, requirement: LabelRequirement): SqlCondition {
+  const { sql, parameters } = labelMatch('s', requirement);
+  const found = `SELECT 1 FROM \`${kind.table}_labels\` \`s\` WHERE \`s\`.\`obj_uid\` = \`m\`.\`uid\` AND ${sql}`;
+  return { sql: `(${found}) ${isNegative(requirement) ? 'IS NULL' : 'IS NOT NULL'}`, parameters };
 }
 
 function treeCondition(kind: KindDefinition, condition: Condition): SqlCondition {
@@ -63,7 +92,7 @@ function treeCondition(kind: KindDefinition, condition: Condition): SqlCondition
 }
 
 function fieldCondition(field: QueryField, condition: FieldCondition): SqlCondition {
-  const column = `\`${field.column}\``;
+  const column = `\`m\`.\`${field.column}\``;
   switch (condition.operator) {
     case 'isNull':
       return { sql: `${column} IS NULL`, parameters: [] };
@@ -107,17 +136,46 @@ function sqlValue(field: QueryField, value: FieldValue): SqlParameter {
   return field.type === 'time' ? toSqlTime(String(typed)) : typed;
 }
 
-/** What comes after the position. The server puts NULL first in ascending and last in descending order. */
-export function afterPosition(field: QueryField, { direction }: Order, { value, uid }: Position): SqlCondition {
-  const column = `\`${field.column}\``;
-  const beyond = direction === 'ascending' ? '>' : '<';
-  if (value === null) {
-    const rest = direction === 'ascending' ? ` OR ${column} IS NOT NULL` : '';
-    return { sql: `((${column} IS NULL AND \`uid\` ${beyond} ?)${rest})`, parameters: [uid] };
+/** How the columns of the order are called: the label table repeats the creation time, so that its key has the order. */
+export interface OrderColumns {
+  readonly uid: string;
+  readonly of: (field: QueryField) => string;
+}
+
+interface OrderedField {
+  readonly field: QueryField;
+  readonly order: Order;
+}
+
+/** What comes after the position: beyond it in the first field, or equal there and beyond in the next, at last by uid. */
+export function afterPosition(
+  fields: readonly OrderedField[],
+  { values, uid }: Position,
+  columns: OrderColumns,
+): SqlCondition {
+  const equal: SqlCondition[] = [];
+  const alternatives: SqlCondition[] = [];
+  fields.forEach(({ field, order }, index) => {
+    const value = values[index] ?? null;
+    const column = columns.of(field);
+    alternatives.push(join([...equal, beyond(column, { field, order }, value)], 'AND', 'TRUE'));
+    equal.push(
+      value === null ? { sql: `${column} IS NULL`, parameters: [] } : { sql: `${column} = ?`, parameters: [value] },
+    );
+  });
+  const last = fields.at(-1)?.order.direction === 'ascending' ? '>' : '<';
+  alternatives.push(join([...equal, { sql: `${columns.uid} ${last} ?`, parameters: [uid] }], 'AND', 'TRUE'));
+  return join(alternatives, 'OR', 'FALSE');
+}
+
+/** The servers put NULL first in ascending and last in descending order. */
+function beyond(column: string, { field, order }: OrderedField, value: SqlParameter): SqlCondition {
+  if (order.direction === 'ascending') {
+    return value === null
+      ? { sql: `${column} IS NOT NULL`, parameters: [] }
+      : { sql: `${column} > ?`, parameters: [value] };
   }
-  const nulls = direction === 'ascending' ? '' : ` OR ${column} IS NULL`;
-  return {
-    sql: `(${column} ${beyond} ? OR (${column} = ? AND \`uid\` ${beyond} ?)${nulls})`,
-    parameters: [value, value, uid],
-  };
+  if (value === null) return { sql: 'FALSE', parameters: [] };
+  const smaller = `${column} < ?`;
+  return { sql: field.optional ? `(${smaller} OR ${column} IS NULL)` : smaller, parameters: [value] };
 }

@@ -1,17 +1,41 @@
 // The writer gate: one row that every write transaction reads under a shared lock and keeps until it commits. Whoever
 // closes the gate updates the row, so the update waits for the transactions under way and holds back later ones.
+//
+// The same row says which programs may write, so a schema never changes under a transaction that does not know it.
 import { GateClosedError, GateHeldError, StorageSchemaMissingError } from '../errors.ts';
-import type { SqlSession } from './pool.ts';
+import { refuseUnsupported, type SchemaRange } from '../schema-range.ts';
+import type { SqlRow, SqlSession } from './pool.ts';
 
+const READ =
+  'SELECT `closed_by`, `schema_version`, `min_reader`, `min_writer`, `table_names` FROM `ingester_gate` WHERE `id` = 1';
 /** Both servers know this form of the shared lock, and it needs no right beyond SELECT. */
-const SHARED = 'SELECT `closed_by` FROM `ingester_gate` WHERE `id` = 1 LOCK IN SHARE MODE';
-const EXCLUSIVE = 'SELECT `closed_by` FROM `ingester_gate` WHERE `id` = 1 FOR UPDATE';
+const SHARED = `${READ} LOCK IN SHARE MODE`;
+const EXCLUSIVE = `${READ} FOR UPDATE`;
 const MOVE = 'UPDATE `ingester_gate` SET `closed_by` = ?, `reason` = ?, `changed_at` = UTC_TIMESTAMP(6) WHERE `id` = 1';
 
-/** To be called first in every write transaction. */
-export async function passGate(session: SqlSession): Promise<void> {
-  const holder = await holderOf(session, SHARED);
-  if (holder !== null) throw new GateClosedError(holder);
+/** To be called first in every write transaction. A gate that `lent` has closed lets the task through that it is lent to. */
+export async function passGate(session: SqlSession, lent?: string): Promise<void> {
+  const row = await readRow(session, SHARED);
+  const holder = textOf(row[0]);
+  if (holder !== undefined && holder !== lent) throw new GateClosedError(holder);
+  refuseUnsupported(rangeOf(row), 'write');
+}
+
+/** Throws where this program must not read. Taken at the start and now and then, not for every read. */
+export async function checkReadable(session: SqlSession): Promise<void> {
+  refuseUnsupported((await readGate(session)).range, 'read');
+}
+
+export interface Gate {
+  readonly holder: string | undefined;
+  readonly range: SchemaRange;
+  /** Undefined until the first migration is complete. */
+  readonly tableNames: string | undefined;
+}
+
+export async function readGate(session: SqlSession): Promise<Gate> {
+  const row = await readRow(session, READ);
+  return { holder: textOf(row[0]), range: rangeOf(row), tableNames: textOf(row[4]) };
 }
 
 export async function closeGate(session: SqlSession, holder: string, reason: string): Promise<void> {
@@ -25,12 +49,20 @@ export async function openGate(session: SqlSession, holder: string): Promise<voi
 }
 
 async function refuseOthers(session: SqlSession, holder: string): Promise<void> {
-  const current = await holderOf(session, EXCLUSIVE);
-  if (current !== null && current !== holder) throw new GateHeldError(current);
+  const current = textOf((await readRow(session, EXCLUSIVE))[0]);
+  if (current !== undefined && current !== holder) throw new GateHeldError(current);
 }
 
-async function holderOf(session: SqlSession, sql: string): Promise<string | null> {
+async function readRow(session: SqlSession, sql: string): Promise<SqlRow> {
   const [row] = await session.query(sql);
   if (row === undefined) throw new StorageSchemaMissingError('the row of ingester_gate is missing');
-  return row[0] as string | null;
+  return row;
+}
+
+function textOf(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined;
+}
+
+function rangeOf([, version, minReader, minWriter]: SqlRow): SchemaRange {
+  return { version: Number(version), minReader: Number(minReader), minWriter: Number(minWriter) };
 }

@@ -1,63 +1,103 @@
-// A page of objects. First only uids and the value of the order, so that sorting never moves large columns; then the
+// A page of objects. First only uids and the values of the order, so that sorting never moves large columns; then the
 // objects of this page by primary key.
 import type { KindDefinition } from '../../api/kind.ts';
-import { decodeContinue, encodeContinue } from '../continue-token.ts';
-import { QueryUnsupportedError } from '../errors.ts';
+import { decodeContinue, encodeContinue, type Position } from '../continue-token.ts';
 import { queryField } from '../fields.ts';
-import { DEFAULT_LIMIT, type ListQuery, MAX_LIMIT, newestFirst } from '../list-query.ts';
+import { DEFAULT_LIMIT, type ListQuery, type Order, ordersOf } from '../list-query.ts';
 import type { ListPage, StoredObject } from '../metadata-storage.ts';
-import { afterPosition, conditionOf } from './conditions.ts';
-import { readPairs, STORED_COLUMNS, toStoredObject } from './object-reads.ts';
+import { objectLimit } from '../page-limit.ts';
+import { afterPosition, conditionOf, labelMatch, type OrderColumns, type SqlCondition } from './conditions.ts';
+import { type ListPlan, planList } from './list-plan.ts';
+import { readPairs, type Skipped, skippedPaths, storedColumns, toStoredObject } from './object-reads.ts';
 import type { SqlParameter, SqlSession } from './pool.ts';
 
 export async function listObjects(session: SqlSession, kind: KindDefinition, query: ListQuery): Promise<ListPage> {
-  const limit = query.limit ?? DEFAULT_LIMIT;
-  if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT) {
-    throw new QueryUnsupportedError(`a limit that is not from 1 to ${MAX_LIMIT}`, []);
-  }
-  const found = await findPage(session, kind, query, limit);
+  const limit = objectLimit(query.limit ?? DEFAULT_LIMIT);
+  const skipped = skippedPaths(query.skip ?? []);
+  const { sql, parameters } = pageStatement(kind, query, await planList(session, kind, query));
+  const found = (await session.query(sql, [...parameters, limit + 1])).map(
+    ([uid, ...values]): Position => ({ uid: String(uid), values: values as Position['values'] }),
+  );
   const page = found.slice(0, limit);
   const last = page.at(-1);
   return {
     items: await readObjects(
       session,
       kind,
-      page.map(([uid]) => uid),
+      page.map(({ uid }) => uid),
+      skipped,
     ),
-    continue:
-      found.length > limit && last !== undefined ? encodeContinue(query, { uid: last[0], value: last[1] }) : undefined,
+    continue: found.length > limit && last !== undefined ? encodeContinue(query, last) : undefined,
     total: query.count === 'yes' ? await countObjects(session, kind, query) : undefined,
   };
 }
 
-type Found = readonly [uid: string, value: string | number | null];
-
-/** One more than asked for, to know whether there is a next page. */
-async function findPage(
-  session: SqlSession,
-  kind: KindDefinition,
-  query: ListQuery,
-  limit: number,
-): Promise<readonly Found[]> {
-  const order = query.order ?? newestFirst;
-  const field = queryField(kind, order.field);
-  const condition = conditionOf(kind, query);
+/** The uids and order values of a page. Its last parameter is the limit: one more than asked for tells of a next page. */
+export function pageStatement(kind: KindDefinition, query: ListQuery, plan: ListPlan): SqlCondition {
+  const orders = ordersOf(query);
+  const fields = orders.map((order) => ({ order, field: queryField(kind, order.field) }));
+  const columns = plan.begin === 'label' && plan.sorted === 'by-key' ? labelColumns : mainColumns;
   const position = decodeContinue(query);
-  const after = position === undefined ? undefined : afterPosition(field, order, position);
-  const direction = order.direction === 'ascending' ? 'ASC' : 'DESC';
-  const parameters: readonly SqlParameter[] = [...condition.parameters, ...(after?.parameters ?? []), limit + 1];
-  const rows = await session.query(
-    `SELECT CAST(\`uid\` AS CHAR), \`${field.column}\` FROM \`${kind.table}\` WHERE ${condition.sql}` +
-      `${after === undefined ? '' : ` AND ${after.sql}`} ORDER BY \`${field.column}\` ${direction}, \`uid\` ${direction} LIMIT ?`,
-    parameters,
-  );
-  return rows.map(([uid, value]) => [String(uid), value as string | number | null]);
+  const conditions = [
+    ...(plan.begin === 'label' ? [labelMatch('l', plan.label)] : []),
+    conditionOf(kind, query, plan),
+    ...(position === undefined ? [] : [afterPosition(fields, position, columns)]),
+  ];
+  const selected = [columns.uid, ...fields.map(({ field }) => columns.of(field))].join(', ');
+  const sorted = [
+    ...fields.map(({ field, order }) => `${columns.of(field)} ${directionOf(order)}`),
+    `${columns.uid} ${directionOf(orders.at(-1))}`,
+  ];
+  return {
+    sql:
+      `SELECT ${selected} FROM ${tablesOf(kind, plan)} WHERE ${conditions.map(({ sql }) => sql).join(' AND ')} ` +
+      `ORDER BY ${sorted.join(', ')} LIMIT ?`,
+    parameters: conditions.flatMap(({ parameters }) => parameters),
+  };
+}
+
+const mainColumns: OrderColumns = { uid: '`m`.`uid`', of: ({ column }) => `\`m\`.\`${column}\`` };
+const labelColumns: OrderColumns = { uid: '`l`.`obj_uid`', of: () => '`l`.`obj_create_time`' };
+
+function tablesOf(kind: KindDefinition, plan: ListPlan): string {
+  const main = `\`${kind.table}\` \`m\``;
+  if (plan.begin === 'order') return main;
+  return `\`${kind.table}_labels\` \`l\` STRAIGHT_JOIN ${main} ON \`m\`.\`uid\` = \`l\`.\`obj_uid\``;
+}
+
+function directionOf(order: Order | undefined): 'ASC' | 'DESC' {
+  return order?.direction === 'ascending' ? 'ASC' : 'DESC';
 }
 
 async function countObjects(session: SqlSession, kind: KindDefinition, query: ListQuery): Promise<number> {
   const { sql, parameters } = conditionOf(kind, query);
-  const [row] = await session.query(`SELECT COUNT(*) FROM \`${kind.table}\` WHERE ${sql}`, parameters);
+  const [row] = await session.query(`SELECT COUNT(*) FROM \`${kind.table}\` \`m\` WHERE ${sql}`, parameters);
   return Number(row?.[0]);
+}
+
+interface Incarnations {
+  readonly namespace: string;
+  readonly name: string;
+  readonly limit: number;
+}
+
+/** Along the key of the name, and only uids are sorted. */
+export async function readIncarnations(
+  session: SqlSession,
+  kind: KindDefinition,
+  { namespace, name, limit }: Incarnations,
+): Promise<readonly StoredObject[]> {
+  const rows = await session.query(
+    `SELECT \`uid\` FROM \`${kind.table}\` WHERE \`namespace\` = ? AND \`name\` = ? ` +
+      'ORDER BY `create_time` DESC, `uid` DESC LIMIT ?',
+    [namespace, name, objectLimit(limit)],
+  );
+  return readObjects(
+    session,
+    kind,
+    rows.map(([uid]) => String(uid)),
+    skippedPaths([]),
+  );
 }
 
 /** In the order of the uids. An object that was removed between the two queries is left out. */
@@ -65,10 +105,15 @@ async function readObjects(
   session: SqlSession,
   kind: KindDefinition,
   uids: readonly string[],
+  skipped: Skipped,
 ): Promise<readonly StoredObject[]> {
   if (uids.length === 0) return [];
   const marks = uids.map(() => '?').join(', ');
-  const rows = await session.query(`SELECT ${STORED_COLUMNS} FROM \`${kind.table}\` WHERE \`uid\` IN (${marks})`, uids);
+  const parameters: readonly SqlParameter[] = [...skipped, ...uids];
+  const rows = await session.query(
+    `SELECT ${storedColumns(skipped)} FROM \`${kind.table}\` WHERE \`uid\` IN (${marks})`,
+    parameters,
+  );
   const labels = await readPairs(session, `${kind.table}_labels`, uids);
   const annotations = await readPairs(session, `${kind.table}_annotations`, uids);
   const byUid = new Map(rows.map((row) => [String(row[0]), row]));

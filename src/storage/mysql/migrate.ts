@@ -1,126 +1,206 @@
-// Brings a database to the schema of this version. MySQL commits each DDL statement by itself, so every statement can
-// be run again (IF NOT EXISTS) and the ledger entry is written last: a killed run is simply repeated.
-import { type Connection, createConnection, type RowDataPacket } from 'mysql2/promise';
+// Brings a database to the schema of this version. One runner at a time; whatever instruction it is killed at, running it
+// again ends in the same schema.
+import type { KindDefinition } from '../../api/kind.ts';
+import { allKinds, kindsNamed, type TableNames } from '../../api/kinds.ts';
+import type { Clock } from '../../base/clock.ts';
 import { CodedError } from '../../base/errors.ts';
-import { sha256Hex } from '../../base/hash.ts';
+import { GateHeldError, SchemaNewerError } from '../errors.ts';
+import type { ReadOriginal } from '../original.ts';
+import type { SchemaRange } from '../schema-range.ts';
+import { type AdoptedTable, adoptTables, refuseProblems, tablesToAdopt } from './adopt.ts';
+import { planAdoption } from './adoption-plan.ts';
+import { applyMigration } from './apply-migration.ts';
+import { attemptOf, type Exclusive, type ExclusiveTask, exclusively, type Finished } from './exclusive-task.ts';
+import { openGate, readGate } from './gate.ts';
+import { createLedger, LEDGER_TABLE, type LedgerEntry, readLedger } from './ledger.ts';
+import { type MigrationConnection, openMigrationConnection } from './migration-connection.ts';
+import { MigrationChangedError } from './migration-errors.ts';
+import { knownMigrationNames, type Migration, migrationsFor } from './migration-files.ts';
 import { translateMysqlError } from './mysql-errors.ts';
-import { type MysqlOptions, sslOptions } from './pool.ts';
+import type { MysqlAccess, SqlSession } from './pool.ts';
+import { strangeNames, TableNamesError } from './table-names.ts';
+import { parseCreateTable, readTables, type TableShape } from './table-shape.ts';
+import { systemTables } from './tables.ts';
+import { createFence, FENCE_TABLE } from './task-fence.ts';
 
-/** One file of schema/migrations. The name orders and identifies it; the content never changes after a release. */
-export interface Migration {
-  readonly name: string;
-  readonly sql: string;
+export interface MigrateOptions {
+  readonly access: MysqlAccess;
+  /** Whose tables there shall be; those of kinds that are not optional are made in any case. */
+  readonly kinds: readonly KindDefinition[];
+  readonly tableNames: TableNames;
+  readonly readOriginal: ReadOriginal;
+  readonly clock: Clock;
+  /** One line for a person who waits. */
+  readonly progress?: (line: string) => void;
+  /** Rest between the pages of a back-fill, as a multiple of the time of a page; 1 where it is missing. */
+  readonly restFactor?: number;
+  readonly migrations?: readonly Migration[];
+  /** Which attempt this is; without it, one that waits for whatever runs. */
+  readonly attempt?: string | undefined;
+  /** Who closed the gate for this run and opens it again. Without it the gate must be open, or closed by a run before. */
+  readonly gateHolder?: string | undefined;
+  readonly signal?: AbortSignal;
 }
 
-export class MigrationChangedError extends CodedError {
-  constructor(name: string) {
-    super(
-      'MIGRATION_CHANGED',
-      `Migration ${name} was applied with different content. Restore the file of the release that applied it; ` +
-        'changes belong in a new migration.',
-    );
-  }
+export interface MigrationReport {
+  /** Names of the migrations that this run completed. */
+  readonly applied: readonly string[];
+  readonly adopted: readonly AdoptedTable[];
+  readonly warnings: readonly string[];
+  readonly schema: SchemaRange;
 }
 
-export class SchemaNewerError extends CodedError {
-  constructor(unknown: readonly string[]) {
-    super(
-      'SCHEMA_NEWER',
-      `The database has migrations that this version does not know: ${unknown.join(', ')}. ` +
-        'Run the newer version of the program; downgrades of the schema are not possible.',
-    );
-  }
+/** Who holds the gate while a migration keeps writers out. Always the same name, so that the next run opens it. */
+const HOLDER = 'ingester task migrate';
+
+export async function migrate(options: MigrateOptions): Promise<MigrationReport> {
+  return (await migrateOnce(options)).result;
 }
 
-export class MigrationLockedError extends CodedError {
-  constructor() {
-    super(
-      'MIGRATION_LOCKED',
-      'Another migration is running on this database. Wait for it, then run the command again.',
-      {
-        retry: 'yes',
-      },
-    );
-  }
+/** Tells beside the report whether this very attempt was complete before. */
+export function migrateOnce(options: MigrateOptions): Promise<Finished<MigrationReport>> {
+  const task: ExclusiveTask = {
+    access: options.access,
+    ...attemptOf('migrate', options.attempt),
+    tables: 'create',
+  };
+  return exclusively(task, (exclusive) => migrateWithin(exclusive, options));
 }
 
-const LEDGER =
-  'CREATE TABLE IF NOT EXISTS `ingester_migrations` (`name` VARCHAR(128) NOT NULL, `checksum` CHAR(64) NOT NULL, ' +
-  '`applied_at` DATETIME(6) NOT NULL, PRIMARY KEY (`name`)) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin';
-const LOCK_NAME = 'michelangelo-ingester-migrations';
-const LOCK_WAIT_SECONDS = 30;
+/** For a task that is alone with the database already. */
+export async function migrateWithin(exclusive: Exclusive, options: MigrateOptions): Promise<MigrationReport> {
+  await prepareLedger(exclusive.connection);
+  return run(exclusive, options);
+}
 
-/**
- * Applies what is missing, in the given order, and returns the names applied. A database with a migration whose name is
- * not in `known` was migrated by a newer version and is left alone.
- */
-export async function migrate(
-  options: Pick<MysqlOptions, 'host' | 'port' | 'user' | 'password' | 'database' | 'tls'>,
-  migrations: readonly Migration[],
-  known: readonly string[],
-): Promise<readonly string[]> {
-  let connection: Connection | undefined;
+/** The statements that `migrate` would run now, without running any. */
+export function planMigration(options: MigrateOptions): Promise<readonly string[]> {
+  return withConnection(options, async (connection) => {
+    const tables = await readTables(connection);
+    const known = tables.has(LEDGER_TABLE);
+    const pending = pendingOf(options, known ? await readLedger(connection) : new Map<string, LedgerEntry>());
+    const adoptable = tablesToAdopt(wantedTables(pending), tables);
+    refuseProblems(adoptable, await strangeNames(connection, tables, options.tableNames));
+    const plans = adoptable.map(([found, wanted]) => planAdoption(found, wanted));
+    return [
+      ...(tables.has(FENCE_TABLE) ? [] : createFence),
+      ...(known ? [] : [createLedger]),
+      ...plans.flatMap(({ prepare, expand, contract }) => [...prepare, ...expand, ...contract]),
+      ...pending.flatMap(({ statements }) => statements),
+    ];
+  });
+}
+
+async function withConnection<T>(
+  { access }: MigrateOptions,
+  work: (connection: MigrationConnection) => Promise<T>,
+): Promise<T> {
+  let connection: MigrationConnection | undefined;
   try {
-    const { host, port, user, password, database } = options;
-    const access = { host, port, user, password, database, ...sslOptions(options) };
-    connection = await createConnection({ ...access, charset: 'utf8mb4_bin' });
-    await lock(connection);
-    return await applyMissing(connection, migrations, known);
+    connection = await openMigrationConnection(access);
+    return await work(connection);
   } catch (error) {
-    throw error instanceof CodedError ? error : translateMysqlError(error, options.database);
+    throw error instanceof CodedError ? error : translateMysqlError(error, access.database);
   } finally {
-    // Closing the connection releases the lock.
-    connection?.destroy();
+    connection?.close();
   }
 }
 
-async function lock(connection: Connection): Promise<void> {
-  const [rows] = await connection.query<RowDataPacket[]>('SELECT GET_LOCK(?, ?) AS acquired', [
-    LOCK_NAME,
-    LOCK_WAIT_SECONDS,
-  ]);
-  if (Number(rows[0]?.['acquired']) !== 1) throw new MigrationLockedError();
+/** Nothing is created that is there, so a database that is up to date needs no right to create tables. */
+async function prepareLedger(connection: MigrationConnection): Promise<void> {
+  const tables = await readTables(connection);
+  if (!tables.has(LEDGER_TABLE)) await connection.run(createLedger);
+  const hasGate =
+    tables.has('ingester_gate') && (await connection.query('SELECT `id` FROM `ingester_gate`')).length > 0;
+  if (hasGate) return;
+  for (const statement of systemTables().filter((sql) => sql.includes('`ingester_gate`')))
+    await connection.run(statement);
 }
 
-async function applyMissing(
-  connection: Connection,
-  migrations: readonly Migration[],
-  known: readonly string[],
-): Promise<readonly string[]> {
-  await connection.query(LEDGER);
-  const applied = await readLedger(connection);
-  const unknown = [...applied.keys()].filter((name) => !known.includes(name));
-  if (unknown.length > 0) throw new SchemaNewerError(unknown);
-  const done: string[] = [];
-  for (const migration of migrations) {
-    const checksum = sha256Hex(migration.sql);
-    const before = applied.get(migration.name);
-    if (before !== undefined && before !== checksum) throw new MigrationChangedError(migration.name);
-    if (before !== undefined) continue;
-    await apply(connection, migration, checksum);
-    done.push(migration.name);
+async function run(exclusive: Exclusive, options: MigrateOptions): Promise<MigrationReport> {
+  const { connection } = exclusive;
+  const gate = await readGate(connection);
+  const ledger = await readLedger(connection);
+  if (isNewerButSuited(gate.range, ledger, options)) {
+    return { applied: [], adopted: [], warnings: [], schema: gate.range };
   }
-  return done;
+  if (gate.tableNames !== undefined && gate.tableNames !== options.tableNames) {
+    throw new TableNamesError(gate.tableNames, options.tableNames);
+  }
+  const lent = gate.holder !== undefined && gate.holder === options.gateHolder;
+  if (gate.holder !== undefined && gate.holder !== HOLDER && !lent) throw new GateHeldError(gate.holder);
+  const pending = pendingOf(options, ledger);
+  const adoption = await adopt(exclusive, options, pending);
+  const applied: string[] = [];
+  for (const migration of pending) {
+    options.progress?.(`applying ${migration.name}`);
+    const holder = lent ? options.gateHolder : HOLDER;
+    const before = async (): Promise<void> => {
+      options.signal?.throwIfAborted();
+      await exclusive.pass(connection);
+    };
+    await applyMigration(connection, migration, { entry: ledger.get(migration.name), holder, before });
+    applied.push(migration.name);
+  }
+  await connection.execute('UPDATE `ingester_gate` SET `table_names` = ? WHERE `id` = 1', [options.tableNames]);
+  if (!lent) await connection.transaction(() => openGate(connection, HOLDER));
+  const { range } = await readGate(connection);
+  return { applied, adopted: adoption.tables, warnings: adoption.warnings, schema: range };
 }
 
-async function readLedger(connection: Connection): Promise<ReadonlyMap<string, string>> {
-  const [rows] = await connection.query<RowDataPacket[]>('SELECT `name`, `checksum` FROM `ingester_migrations`');
-  return new Map(rows.map((row) => [String(row['name']), String(row['checksum'])]));
-}
-
-async function apply(connection: Connection, migration: Migration, checksum: string): Promise<void> {
-  for (const statement of statementsOf(migration.sql)) await connection.query(statement);
-  await connection.query(
-    'INSERT INTO `ingester_migrations` (`name`, `checksum`, `applied_at`) VALUES (?, ?, UTC_TIMESTAMP(6))',
-    [migration.name, checksum],
+async function adopt(
+  { connection, pass }: Exclusive,
+  options: MigrateOptions,
+  pending: readonly Migration[],
+): ReturnType<typeof adoptTables> {
+  const { tableNames, readOriginal, clock, progress = () => undefined, restFactor = 1 } = options;
+  const wanted = wantedTables(pending);
+  const tables = await readTables(connection);
+  const adoptable = tablesToAdopt(wanted, tables);
+  refuseProblems(adoptable, wanted.length === 0 ? [] : await strangeNames(connection, tables, tableNames));
+  const kinds = kindsNamed(
+    allKinds.map(({ kind }) => kind),
+    tableNames,
   );
+  const transaction = <T>(work: (session: SqlSession) => Promise<T>): Promise<T> =>
+    connection.transaction(async () => {
+      await pass(connection);
+      return work(connection);
+    });
+  const host = { connection, kinds, readOriginal, clock, restFactor, progress, transaction };
+  return adoptTables(adoptable, host);
 }
 
-/** Statements of a migration file: comments are whole lines, and a semicolon ends a line only where a statement ends. */
-export function statementsOf(sql: string): readonly string[] {
-  return sql
-    .replace(/^--.*$/gm, '')
-    .split(/;\s*$/m)
-    .map((statement) => statement.trim())
-    .filter((statement) => statement !== '');
+/** A newer schema that still suits this program is left alone: a roll-back must not fail because of it. */
+function isNewerButSuited(
+  range: SchemaRange,
+  ledger: ReadonlyMap<string, LedgerEntry>,
+  options: MigrateOptions,
+): boolean {
+  const own = Math.max(...migrationsOf(options).map(({ version }) => version?.number ?? 0));
+  const known = new Set([...knownMigrationNames(), ...migrationsOf(options).map(({ name }) => name)]);
+  const unknown = [...ledger.keys()].filter((name) => !name.includes(' ') && !known.has(name));
+  if (unknown.length === 0 && range.version <= own) return false;
+  const needed = Math.max(range.minReader, range.minWriter);
+  if (needed > own) throw new SchemaNewerError(range.version, needed, own);
+  return true;
+}
+
+function migrationsOf({ kinds, tableNames, migrations }: MigrateOptions): readonly Migration[] {
+  return migrations ?? migrationsFor(kinds, tableNames);
+}
+
+function pendingOf(options: MigrateOptions, ledger: ReadonlyMap<string, LedgerEntry>): readonly Migration[] {
+  const migrations = migrationsOf(options);
+  const changed = migrations.find(({ name, checksum }) => (ledger.get(name)?.checksum ?? checksum) !== checksum);
+  if (changed !== undefined) throw new MigrationChangedError(changed.name);
+  return migrations.filter(({ name }) => ledger.get(name)?.applied !== true);
+}
+
+function wantedTables(pending: readonly Migration[]): readonly TableShape[] {
+  return pending
+    .flatMap(({ statements }) => statements)
+    .map(parseCreateTable)
+    .filter((shape) => shape !== undefined)
+    .filter(({ name }) => !name.startsWith('ingester_'));
 }

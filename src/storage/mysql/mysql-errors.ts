@@ -42,6 +42,8 @@ export const translationByNumber: ReadonlyMap<number, Translation> = new Map<num
   [1792, unavailable], // ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION
   [1836, unavailable], // ER_READ_ONLY_MODE
   [1927, unavailable], // ER_CONNECTION_KILLED, MariaDB
+  [1969, unavailable], // ER_STATEMENT_TIMEOUT, MariaDB
+  [3024, unavailable], // ER_QUERY_TIMEOUT
   [3169, unavailable], // ER_SESSION_WAS_KILLED
   [4031, unavailable], // ER_CLIENT_INTERACTION_TIMEOUT
   [1021, unavailable], // ER_DISK_FULL

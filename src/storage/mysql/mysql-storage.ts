@@ -1,17 +1,51 @@
 import type { KindDefinition } from '../../api/kind.ts';
-import type { Clock } from '../../base/clock.ts';
+import { allKinds } from '../../api/kinds.ts';
+import { type Clock, sleep } from '../../base/clock.ts';
+import {
+  type BackfillOptions,
+  type BackfillProgress,
+  type CollectionQuery,
+  type CollectionResult,
+  DEFAULT_BACKFILL_PAGE,
+  DEFAULT_BACKFILL_PAUSE_MS,
+  type MetadataChange,
+  type UpdateTarget,
+} from '../bulk.ts';
 import { StorageSchemaMissingError } from '../errors.ts';
 import type { ListQuery } from '../list-query.ts';
-import type { ListPage, MetadataStorage, StoredObject, WriteOutcome } from '../metadata-storage.ts';
+import type {
+  IdentityQuery,
+  ListPage,
+  MetadataStorage,
+  SchemaVersion,
+  StoredIdentity,
+  StoredObject,
+  StoredPosition,
+  Tombstone,
+  TombstoneQuery,
+  VanishedObject,
+  WatchPosition,
+  WriteOutcome,
+} from '../metadata-storage.ts';
+import { backfillLimit } from '../page-limit.ts';
+import { type ParameterValues, QueryTemplates, type TemplatePage } from '../query-templates.ts';
 import type { ObjectRow } from '../row.ts';
+import { backfillPage } from './backfill.ts';
 import { writeBatch } from './batch-writer.ts';
-import { closeGate, openGate, passGate } from './gate.ts';
+import { deleteCollection } from './delete-collection.ts';
+import { updateMetadata } from './direct-update.ts';
+import { checkReadable, closeGate, openGate, passGate } from './gate.ts';
 import { GroupCommit } from './group-commit.ts';
-import { listObjects } from './list.ts';
+import { readIdentities, readTombstones } from './identities.ts';
+import { listObjects, readIncarnations } from './list.ts';
+import { markVanished } from './mark-vanished.ts';
 import { readObject } from './object-reads.ts';
 import { type Ending, pendingWrite } from './pending-write.ts';
-import { type MysqlOptions, MysqlPool } from './pool.ts';
-import { tablesOf } from './tables.ts';
+import { type MysqlOptions, MysqlPool, type SqlSession } from './pool.ts';
+import { readPositions, writePosition } from './positions.ts';
+import { replaceRow } from './replace-row.ts';
+import { readSchemaVersion } from './schema-version.ts';
+import { SYSTEM_TABLES, tablesOf } from './tables.ts';
 
 /** Measured: more lanes than this make the transactions smaller without making them faster. */
 const LANES = 3;
@@ -19,21 +53,31 @@ const BATCH = { maxRows: 128, maxBytes: 4 * 1024 * 1024 };
 const LINGER_MS = 2;
 const QUEUE_BYTES = 64 * 1024 * 1024;
 
+/** Told of each row that was written with columns that cannot hold what the object has. */
+export type UnfitObserver = (kind: KindDefinition, columns: readonly string[]) => void;
+
 /** Group commit: the main row, labels and annotations of an object change together or not at all. */
 export class MysqlMetadataStorage implements MetadataStorage {
   readonly #pool: MysqlPool;
   readonly #clock: Clock;
+  readonly #templates: QueryTemplates;
+  readonly #onUnfit: UnfitObserver;
   readonly #commits: GroupCommit;
+  readonly #gateHolder: string | undefined;
 
-  constructor(options: MysqlOptions, clock: Clock) {
+  constructor(
+    options: MysqlOptions,
+    clock: Clock,
+    templates: QueryTemplates = new QueryTemplates(allKinds),
+    onUnfit: UnfitObserver = () => undefined,
+  ) {
+    this.#templates = templates;
+    this.#onUnfit = onUnfit;
+    this.#gateHolder = options.gateHolder;
     this.#pool = new MysqlPool(options, clock);
     this.#clock = clock;
     this.#commits = new GroupCommit({
-      commit: (writes) =>
-        this.#pool.transaction(async (session) => {
-          await passGate(session);
-          return writeBatch(session, writes);
-        }),
+      commit: (writes) => this.#gated((session) => writeBatch(session, writes)),
       lanes: Math.max(1, Math.min(LANES, options.maxOpenConns - 1)),
       batch: BATCH,
       lingerMs: LINGER_MS,
@@ -51,11 +95,63 @@ export class MysqlMetadataStorage implements MetadataStorage {
   }
 
   delete(row: ObjectRow, at: Date): Promise<WriteOutcome> {
-    return this.#write(row, { statement: 'write', state: 'ended', deleteTime: at });
+    return this.#write(row, { statement: 'write', state: 'deleted', deleteTime: at });
   }
 
   finish(row: ObjectRow, at: Date): Promise<WriteOutcome> {
-    return this.#write(row, { statement: 'finish', state: 'ended', deleteTime: at });
+    return this.#write(row, { statement: 'finish', state: 'deleted', deleteTime: at });
+  }
+
+  markVanished(kind: KindDefinition, object: VanishedObject, at: Date, reason: string): Promise<WriteOutcome> {
+    return this.#gated((session) => markVanished(session, kind, object, { at, reason }));
+  }
+
+  deleteCollection(kind: KindDefinition, query: CollectionQuery, at: Date): Promise<CollectionResult> {
+    const sessions = {
+      read: <T>(work: (session: SqlSession) => Promise<T>) => this.#pool.read(work),
+      write: <T>(work: (session: SqlSession) => Promise<T>) => this.#gated(work),
+    };
+    return deleteCollection(sessions, kind, query, at);
+  }
+
+  async directUpdate(
+    kind: KindDefinition,
+    target: UpdateTarget,
+    change: MetadataChange,
+  ): Promise<{ resourceVersion: string }> {
+    const now = this.#clock.now();
+    return { resourceVersion: await this.#gated((session) => updateMetadata(session, kind, { target, change, now })) };
+  }
+
+  async backfill(kind: KindDefinition, options: BackfillOptions = {}): Promise<BackfillProgress> {
+    const size = backfillLimit(options.pageSize ?? DEFAULT_BACKFILL_PAGE);
+    const signal = options.signal ?? new AbortController().signal;
+    let progress: BackfillProgress = { scanned: 0, changed: 0, lastUid: options.afterUid };
+    while (!signal.aborted) {
+      const page = await this.#gated((session) => backfillPage(session, kind, progress.lastUid ?? '', size));
+      if (page.lastUid === undefined) break;
+      progress = {
+        scanned: progress.scanned + page.scanned,
+        changed: progress.changed + page.changed,
+        lastUid: page.lastUid,
+      };
+      options.onProgress?.(progress);
+      await sleep(this.#clock, options.pauseMs ?? DEFAULT_BACKFILL_PAUSE_MS, signal);
+    }
+    return progress;
+  }
+
+  replace(row: ObjectRow, expectedResourceVersion: string): Promise<WriteOutcome> {
+    const write = pendingWrite(row, { statement: 'write', state: 'live' }, this.#clock.now());
+    return this.#gated((session) => replaceRow(session, write, expectedResourceVersion));
+  }
+
+  recordPosition(kind: KindDefinition, position: WatchPosition): Promise<void> {
+    return this.#gated((session) => writePosition(session, kind, position));
+  }
+
+  positions(): Promise<readonly StoredPosition[]> {
+    return this.#pool.read(readPositions);
   }
 
   getById(kind: KindDefinition, uid: string): Promise<StoredObject | undefined> {
@@ -68,6 +164,31 @@ export class MysqlMetadataStorage implements MetadataStorage {
 
   list(kind: KindDefinition, query: ListQuery): Promise<ListPage> {
     return this.#pool.read((session) => listObjects(session, kind, query));
+  }
+
+  async queryByTemplateId(
+    kind: KindDefinition,
+    templateId: string,
+    parameters: ParameterValues,
+    page: TemplatePage = {},
+  ): Promise<ListPage> {
+    return this.list(kind, this.#templates.bind(kind, templateId, parameters, page));
+  }
+
+  identities(kind: KindDefinition, query: IdentityQuery): Promise<readonly StoredIdentity[]> {
+    return this.#pool.read((session) => readIdentities(session, kind, query));
+  }
+
+  tombstones(kind: KindDefinition, query: TombstoneQuery): Promise<readonly Tombstone[]> {
+    return this.#pool.read((session) => readTombstones(session, kind, query));
+  }
+
+  incarnations(kind: KindDefinition, namespace: string, name: string, limit: number): Promise<readonly StoredObject[]> {
+    return this.#pool.read((session) => readIncarnations(session, kind, { namespace, name, limit }));
+  }
+
+  schemaVersion(): Promise<SchemaVersion> {
+    return this.#pool.read(readSchemaVersion);
   }
 
   closeGate(holder: string, reason: string): Promise<void> {
@@ -83,12 +204,18 @@ export class MysqlMetadataStorage implements MetadataStorage {
       session.query('SELECT `table_name` FROM `information_schema`.`tables` WHERE `table_schema` = DATABASE()'),
     );
     const names = new Set(present.map(([name]) => String(name)));
-    const missing = [...kinds.flatMap(tablesOf), 'ingester_gate'].filter((table) => !names.has(table));
+    const missing = [...kinds.flatMap(tablesOf), ...SYSTEM_TABLES].filter((table) => !names.has(table));
     if (missing.length > 0) {
       throw new StorageSchemaMissingError(
         `${missing.length} tables are missing (${missing.slice(0, 3).join(', ')}, ...)`,
       );
     }
+    await this.#pool.read(checkReadable);
+  }
+
+  /** Bytes of writes that are queued or under way, at most 64 MiB; whoever comes beyond that waits. */
+  get queuedBytes(): number {
+    return this.#commits.queuedBytes;
   }
 
   /** Writes that were taken are settled first. */
@@ -97,7 +224,18 @@ export class MysqlMetadataStorage implements MetadataStorage {
     await this.#pool.close();
   }
 
-  #write(row: ObjectRow, ending: Ending): Promise<WriteOutcome> {
-    return this.#commits.submit(pendingWrite(row, ending, this.#clock.now()));
+  /** One transaction that nobody can begin while the gate is closed. */
+  #gated<T>(work: (session: SqlSession) => Promise<T>): Promise<T> {
+    return this.#pool.transaction(async (session) => {
+      await passGate(session, this.#gateHolder);
+      return work(session);
+    });
+  }
+
+  async #write(row: ObjectRow, ending: Ending): Promise<WriteOutcome> {
+    const outcome = await this.#commits.submit(pendingWrite(row, ending, this.#clock.now()));
+    if (row.unfit !== undefined && (outcome === 'inserted' || outcome === 'updated'))
+      this.#onUnfit(row.kind, row.unfit);
+    return outcome;
   }
 }

@@ -1,14 +1,39 @@
 // Reads of single objects.
 import type { KindDefinition } from '../../api/kind.ts';
+import { QueryUnsupportedError } from '../errors.ts';
 import type { StoredObject } from '../metadata-storage.ts';
+import { type RowState, rowStates } from '../row.ts';
 import type { SqlParameter, SqlSession } from './pool.ts';
 import { fromSqlTime } from './sql-time.ts';
-import { rowStateNumber } from './statements.ts';
 
-/** The SELECT list that `toStoredObject` reads. */
-export const STORED_COLUMNS: string =
-  'CAST(`uid` AS CHAR), `namespace`, `name`, CAST(`res_version` AS CHAR), `row_state`, `update_time`, `delete_time`, ' +
-  '`evict_time`, `json`, `proto`';
+/** JSON paths, as both servers write them, to leave out of the json. */
+export type Skipped = readonly string[];
+
+const MOST_SKIPPED = 32;
+const dottedPath = /^[A-Za-z0-9_-]{1,64}(?:\.[A-Za-z0-9_-]{1,64}){0,15}$/;
+
+export function skippedPaths(paths: readonly string[]): Skipped {
+  if (paths.length > MOST_SKIPPED) throw new QueryUnsupportedError(`more than ${MOST_SKIPPED} fields to skip`, []);
+  const wrong = paths.find((path) => !dottedPath.test(path));
+  if (wrong !== undefined) throw new QueryUnsupportedError(`skipping "${wrong.slice(0, 100)}", which is no path`, []);
+  return paths.map(
+    (path) =>
+      `$.${path
+        .split('.')
+        .map((step) => `"${step}"`)
+        .join('.')}`,
+  );
+}
+
+/** The SELECT list that `toStoredObject` reads; its parameters are the skipped paths. */
+export function storedColumns(skipped: Skipped): string {
+  const content =
+    skipped.length === 0 ? '`json`, `proto`' : `JSON_REMOVE(\`json\`, ${skipped.map(() => '?').join(', ')}), ''`;
+  return (
+    'CAST(`uid` AS CHAR), `namespace`, `name`, CAST(`res_version` AS CHAR), `row_state`, `update_time`, `delete_time`, ' +
+    `\`evict_time\`, ${content}, \`content_hash\``
+  );
+}
 
 /** Alive first, then evicted, then the incarnation deleted last. */
 const NEWEST_FIRST = 'ORDER BY `delete_time` IS NULL DESC, `evict_time` IS NULL DESC, `create_time` DESC LIMIT 1';
@@ -21,7 +46,7 @@ export async function readObject(
   parameters: readonly SqlParameter[],
 ): Promise<StoredObject | undefined> {
   const where = condition === 'uid' ? '`uid` = ?' : `\`namespace\` = ? AND \`name\` = ? ${NEWEST_FIRST}`;
-  const [found] = await session.query(`SELECT ${STORED_COLUMNS} FROM \`${kind.table}\` WHERE ${where}`, parameters);
+  const [found] = await session.query(`SELECT ${storedColumns([])} FROM \`${kind.table}\` WHERE ${where}`, parameters);
   if (found === undefined) return undefined;
   const uid = String(found[0]);
   const labels = await readPairs(session, `${kind.table}_labels`, [uid]);
@@ -62,30 +87,31 @@ type SelectedRow = readonly [
   evictTime: string | null,
   json: string,
   proto: Uint8Array,
+  contentHash: string,
 ];
 
 /** A row of `STORED_COLUMNS` with its labels and annotations. */
 export function toStoredObject(row: readonly unknown[], labels: Pairs = {}, annotations: Pairs = {}): StoredObject {
-  const [uid, namespace, name, resourceVersion, state, updateTime, deleteTime, evictTime, json, proto] =
+  const [uid, namespace, name, resourceVersion, state, updateTime, deleteTime, evictTime, json, proto, contentHash] =
     row as SelectedRow;
   return {
     uid,
     namespace,
     name,
     resourceVersion,
-    state: stateName(state, evictTime),
+    state: rowStateNamed(state),
     updateTime: fromSqlTime(updateTime),
     deleteTime: deleteTime === null ? undefined : fromSqlTime(deleteTime),
     evictTime: evictTime === null ? undefined : fromSqlTime(evictTime),
     json,
-    proto: new Uint8Array(proto),
+    contentHash,
+    proto: new Uint8Array(Buffer.from(proto)),
     labels,
     annotations,
   };
 }
 
-function stateName(state: number, evictTime: string | null): StoredObject['state'] {
-  if (state === rowStateNumber('live')) return 'live';
-  if (state === rowStateNumber('evicting')) return 'evicting';
-  return evictTime === null ? 'deleted' : 'evicted';
+/** The state that a number of the column `row_state` stands for. */
+export function rowStateNamed(number: unknown): RowState {
+  return rowStates[Number(number)] ?? 'live';
 }

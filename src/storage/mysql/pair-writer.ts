@@ -9,27 +9,30 @@ export interface PairChange {
   readonly uid: string;
   /** What there shall be, and nothing else. */
   readonly pairs: readonly (readonly [key: string, value: string])[];
+  /** What the table has in each row beyond the pair: the creation time of the object for labels, nothing for annotations. */
+  readonly extra: readonly string[];
   /** `true`: the object is new, so nothing has to be read. */
   readonly known: boolean;
 }
 
-type Pair = readonly [uid: string, key: string, value: string];
+type Pair = readonly [uid: string, key: string, value: string, ...extra: string[]];
 
 const PUT_ROWS = 256;
 const REMOVE_ROWS = 64;
 
+/** The uids whose pairs had to be changed. */
 export async function writePairs(
   session: SqlSession,
   statements: PairStatements,
   changes: readonly PairChange[],
-): Promise<void> {
+): Promise<ReadonlySet<string>> {
   const stored = await readStored(session, statements, changes);
   const put: Pair[] = [];
   const removed: Pair[] = [];
-  for (const { uid, pairs } of changes) {
+  for (const { uid, pairs, extra } of changes) {
     const before = stored.get(uid);
     for (const [key, value] of pairs) {
-      if (before?.get(key) !== value) put.push([uid, key, value]);
+      if (before?.get(key) !== value) put.push([uid, key, value, ...extra]);
       before?.delete(key);
     }
     for (const [key] of before ?? []) removed.push([uid, key, '']);
@@ -45,6 +48,7 @@ export async function writePairs(
     refuseTooLarge(session, bytesOfPair(chunk[0] ?? ['', '', '']));
     await session.execute(statements.put(chunk.length), chunk.flat());
   }
+  return new Set([...put, ...removed].map(([uid]) => uid));
 }
 
 async function readStored(

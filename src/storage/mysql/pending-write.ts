@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { ObjectRow, RowState } from '../row.ts';
 import type { SqlParameter } from './pool.ts';
 import { toSqlTime } from './sql-time.ts';
@@ -68,7 +68,8 @@ export function pendingWrite(row: ObjectRow, ending: Ending, now: Date): Pending
   };
 }
 
-function indexedValues(row: ObjectRow): readonly SqlParameter[] {
+/** The values of `row.columns` as the driver takes them. */
+export function indexedValues(row: Pick<ObjectRow, 'kind' | 'columns'>): readonly SqlParameter[] {
   return row.kind.indexes.flat().map((column, position) => {
     const value = row.columns[position] ?? null;
     return column.type === 'time' && typeof value === 'string' ? toSqlTime(value) : value;
@@ -84,7 +85,7 @@ export function pairBytes(pairs: Pairs): number {
 /** Tells whether two sets of pairs are the same without reading them. The order of the pairs does not matter. */
 export function pairsHash(pairs: Pairs): Buffer {
   const sorted = [...pairs].sort(([left], [right]) => (left < right ? -1 : left > right ? 1 : 0));
-  return createHash('sha256').update(JSON.stringify(sorted)).digest().subarray(0, 16);
+  return hash('sha256', JSON.stringify(sorted), 'buffer').subarray(0, 16);
 }
 
 function sqlTimeOrNull(time: Date | undefined): string | null {

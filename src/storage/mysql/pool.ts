@@ -8,6 +8,7 @@ import {
 } from 'mysql2/promise';
 import type { Clock } from '../../base/clock.ts';
 import { CodedError } from '../../base/errors.ts';
+import { StorageAccessDeniedError } from '../errors.ts';
 import { translateMysqlError } from './mysql-errors.ts';
 
 /** Encrypted, and only to a server that proves its host name. */
@@ -16,19 +17,34 @@ export interface TlsOptions {
   readonly ca?: string;
 }
 
-export interface MysqlOptions {
+export interface MysqlAccess {
   readonly host: string;
   readonly port: number;
   readonly user: string;
-  /** Asked before every new pool connection is configured, so that a rotated secret is picked up on restart. */
-  readonly password: string;
+  /** A function is asked again from time to time and whenever the login is refused, so a secret can be rotated. */
+  readonly password: string | (() => string);
   readonly database: string;
+  /** Plain text where it is missing. */
+  readonly tls?: TlsOptions;
+  /** Milliseconds until a connection counts as impossible; 10,000 where it is missing. */
+  readonly connectTimeoutMs?: number;
+  /** Milliseconds until a server that does not answer counts as hung; 30,000 where it is missing. */
+  readonly readTimeoutMs?: number;
+  /** Milliseconds a statement waits for the locks of others, in whole seconds; 10,000 where it is missing. */
+  readonly lockTimeoutMs?: number;
+}
+
+export interface MysqlOptions extends MysqlAccess {
   readonly maxOpenConns: number;
   readonly maxIdleConns: number;
   /** Milliseconds; a connection older than this is closed after its current use. 0 keeps connections. */
   readonly connMaxLifetimeMs: number;
-  /** Plain text where it is missing. */
-  readonly tls?: TlsOptions;
+  /** A gate closed under this name lets our writes through: it was lent to the task that this process is. */
+  readonly gateHolder?: string | undefined;
+}
+
+export function passwordOf({ password }: Pick<MysqlAccess, 'password'>): string {
+  return typeof password === 'string' ? password : password();
 }
 
 /** For the driver; without `verifyIdentity` it would accept the certificate of any host. */
@@ -49,123 +65,169 @@ export interface SqlSession {
   execute(sql: string, parameters?: readonly SqlParameter[]): Promise<number>;
 }
 
-/** A statement without an answer for this long means a hung server; the connection is given up. */
-const STATEMENT_TIMEOUT_MS = 30_000;
 const CONNECT_TIMEOUT_MS = 10_000;
-const LOCK_WAIT_SECONDS = 10;
+/** A statement without an answer for this long means a hung server; the connection is given up. */
+const READ_TIMEOUT_MS = 30_000;
+const LOCK_TIMEOUT_MS = 10_000;
+/** How old the knowledge of the password may be. */
+const PASSWORD_AGE_MS = 5000;
 
 /**
  * No gap locks, so that replacing the labels of different objects never deadlocks; strict mode, so that nothing is
  * cut or coerced behind our back; one time zone, whatever the server's is.
  */
-const SESSION_SETUP = [
-  'SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED',
-  `SET SESSION time_zone = '+00:00', innodb_lock_wait_timeout = ${LOCK_WAIT_SECONDS}, ` +
-    "sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION,ERROR_FOR_DIVISION_BY_ZERO,NO_ZERO_DATE,NO_ZERO_IN_DATE'",
-];
+export function sessionSetup({ lockTimeoutMs = LOCK_TIMEOUT_MS }: Pick<MysqlAccess, 'lockTimeoutMs'>): string[] {
+  const lockWaitSeconds = Math.max(1, Math.round(lockTimeoutMs / 1000));
+  return [
+    'SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED',
+    `SET SESSION time_zone = '+00:00', innodb_lock_wait_timeout = ${lockWaitSeconds}, ` +
+      "sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION,ERROR_FOR_DIVISION_BY_ZERO,NO_ZERO_DATE,NO_ZERO_IN_DATE'",
+  ];
+}
+
+/**
+ * A statement that nobody waits for any more ends at the server too, after three quarters of the wait, so that the
+ * connection survives. MySQL limits reads only. Each server takes the other's setting for a comment.
+ */
+function statementLimit(readTimeoutMs: number): string {
+  const limitMs = Math.max(1, Math.floor(readTimeoutMs * 0.75));
+  return `SET SESSION /*!80000 max_execution_time = ${limitMs} */ /*M!100101 max_statement_time = ${limitMs / 1000} */`;
+}
 
 interface ConnectionFacts {
   readonly openedAt: number;
   readonly maxPacketBytes: number;
 }
 
+/** Connections that were made with the same password to the same server. */
+interface Generation {
+  readonly pool: Pool;
+  readonly password: string;
+  /** Connections in use or asked for. */
+  users: number;
+}
+
+/** The server became a replica: what it was connected to for writing is now another one. */
+const READ_ONLY_ERRORS: ReadonlySet<number | undefined> = new Set([1290, 1792, 1836]);
+
+/**
+ * Connections come in generations. A new password, a server that turned read-only and a connection that broke or hung
+ * begin a new one: idle connections are closed, those in use are closed after it, and new ones look up the host again.
+ */
 export class MysqlPool {
-  readonly #pool: Pool;
   readonly #options: MysqlOptions;
   readonly #clock: Clock;
   readonly #known = new WeakMap<object, ConnectionFacts>();
+  readonly #readTimeoutMs: number;
+  #current: Generation;
+  #passwordReadAt: number;
 
   constructor(options: MysqlOptions, clock: Clock) {
     this.#options = options;
     this.#clock = clock;
-    this.#pool = createPool({
-      host: options.host,
-      port: options.port,
-      user: options.user,
-      password: options.password,
-      database: options.database,
-      ...sslOptions(options),
-      connectionLimit: options.maxOpenConns,
-      maxIdle: options.maxIdleConns,
-      connectTimeout: CONNECT_TIMEOUT_MS,
-      enableKeepAlive: true,
-      charset: 'utf8mb4_bin',
-      timezone: 'Z',
-      dateStrings: true,
-      jsonStrings: true,
-      supportBigNumbers: true,
-      bigNumberStrings: true,
-      rowsAsArray: true,
-      // The driver's default counts matched rows; then an upsert that changed nothing looks like an insert.
-      flags: ['-FOUND_ROWS'],
-      maxPreparedStatements: 400,
-    });
+    this.#readTimeoutMs = options.readTimeoutMs ?? READ_TIMEOUT_MS;
+    this.#passwordReadAt = clock.monotonicMs();
+    this.#current = newGeneration(options, passwordOf(options));
   }
 
   /** Runs the work on one connection, without a transaction. Driver errors come out translated. */
   read<T>(work: (session: SqlSession) => Promise<T>): Promise<T> {
-    return this.#withConnection((connection, facts) => work(sessionOf(connection, facts)));
+    return this.#withConnection((connection, facts) => work(sessionOf(connection, facts, this.#readTimeoutMs)));
   }
 
   /** Runs the work in one transaction: committed when it resolves, rolled back when it throws. */
   transaction<T>(work: (session: SqlSession) => Promise<T>): Promise<T> {
     return this.#withConnection(async (connection, facts) => {
-      await connection.beginTransaction();
-      const result = await work(sessionOf(connection, facts));
-      await connection.commit();
+      const timeout = this.#readTimeoutMs;
+      await connection.query({ sql: 'START TRANSACTION', timeout });
+      const result = await work(sessionOf(connection, facts, timeout));
+      await connection.query({ sql: 'COMMIT', timeout });
       return result;
     });
   }
 
   async close(): Promise<void> {
-    await this.#pool.end();
+    await this.#current.pool.end();
   }
 
   async #withConnection<T>(work: (connection: PoolConnection, facts: ConnectionFacts) => Promise<T>): Promise<T> {
+    if (this.#clock.monotonicMs() - this.#passwordReadAt > PASSWORD_AGE_MS) this.#renewIfPasswordChanged();
+    try {
+      return await this.#useConnection(work);
+    } catch (error) {
+      const refused = error instanceof StorageAccessDeniedError;
+      if (!refused || !this.#renewIfPasswordChanged()) throw error;
+      return await this.#useConnection(work);
+    }
+  }
+
+  async #useConnection<T>(work: (connection: PoolConnection, facts: ConnectionFacts) => Promise<T>): Promise<T> {
+    const generation = this.#current;
+    generation.users += 1;
     let connection: PoolConnection | undefined;
     try {
-      connection = await this.#pool.getConnection();
+      connection = await generation.pool.getConnection();
       const facts = await this.#setUp(connection);
       const result = await work(connection, facts);
-      this.#release(connection, facts);
+      this.#release(generation, connection, facts);
       return result;
     } catch (error) {
-      await this.#recover(connection, error);
+      await this.#recover(generation, connection, error);
       throw error instanceof CodedError ? error : translateMysqlError(error, this.#options.database);
+    } finally {
+      generation.users -= 1;
+      if (generation !== this.#current && generation.users === 0) await endQuietly(generation.pool);
     }
+  }
+
+  /** Whether the password is another one than before. */
+  #renewIfPasswordChanged(): boolean {
+    this.#passwordReadAt = this.#clock.monotonicMs();
+    const password = passwordOf(this.#options);
+    if (password === this.#current.password) return false;
+    this.#renew(this.#current, password);
+    return true;
+  }
+
+  #renew(generation: Generation, password: string): void {
+    if (generation !== this.#current) return;
+    this.#current = newGeneration(this.#options, password);
+    if (generation.users === 0) void endQuietly(generation.pool);
   }
 
   async #setUp(connection: PoolConnection): Promise<ConnectionFacts> {
     const known = this.#known.get(connection.connection);
     if (known !== undefined) return known;
-    for (const statement of SESSION_SETUP) await connection.query({ sql: statement, timeout: STATEMENT_TIMEOUT_MS });
-    const [rows] = await connection.query<RowDataPacket[][]>({
-      sql: 'SELECT @@max_allowed_packet',
-      timeout: STATEMENT_TIMEOUT_MS,
-    });
+    const timeout = this.#readTimeoutMs;
+    for (const sql of [...sessionSetup(this.#options), statementLimit(timeout)])
+      await connection.query({ sql, timeout });
+    const [rows] = await connection.query<RowDataPacket[][]>({ sql: 'SELECT @@max_allowed_packet', timeout });
     const facts = { openedAt: this.#clock.monotonicMs(), maxPacketBytes: Number(rows[0]?.[0]) };
     this.#known.set(connection.connection, facts);
     return facts;
   }
 
-  #release(connection: PoolConnection, { openedAt }: ConnectionFacts): void {
+  #release(generation: Generation, connection: PoolConnection, { openedAt }: ConnectionFacts): void {
     const age = this.#clock.monotonicMs() - openedAt;
     const lifetime = this.#options.connMaxLifetimeMs;
-    if (lifetime > 0 && age > lifetime) connection.destroy();
+    if (generation !== this.#current || (lifetime > 0 && age > lifetime)) connection.destroy();
     else connection.release();
   }
 
   /** After an error of the server the connection is rolled back and kept; after anything else it is given up. */
-  async #recover(connection: PoolConnection | undefined, error: unknown): Promise<void> {
+  async #recover(generation: Generation, connection: PoolConnection | undefined, error: unknown): Promise<void> {
     if (connection === undefined) return;
-    const fromServer = (error as { sqlMessage?: string }).sqlMessage !== undefined;
-    if (!fromServer && !(error instanceof CodedError)) {
+    const { errno, sqlMessage } = error as { readonly errno?: number; readonly sqlMessage?: string };
+    if (sqlMessage === undefined && !(error instanceof CodedError)) {
+      this.#renew(generation, generation.password);
       connection.destroy();
       return;
     }
+    if (READ_ONLY_ERRORS.has(errno)) this.#renew(generation, generation.password);
     try {
-      await connection.query({ sql: 'ROLLBACK', timeout: STATEMENT_TIMEOUT_MS });
-      connection.release();
+      await connection.query({ sql: 'ROLLBACK', timeout: this.#readTimeoutMs });
+      if (generation === this.#current) connection.release();
+      else connection.destroy();
     } catch {
       // The rollback failing means the connection is dead; the server rolls back by itself when it notices.
       connection.destroy();
@@ -173,21 +235,49 @@ export class MysqlPool {
   }
 }
 
-function sessionOf(connection: PoolConnection, { maxPacketBytes }: ConnectionFacts): SqlSession {
+function newGeneration(options: MysqlOptions, password: string): Generation {
+  const pool = createPool({
+    host: options.host,
+    port: options.port,
+    user: options.user,
+    password,
+    database: options.database,
+    ...sslOptions(options),
+    connectionLimit: options.maxOpenConns,
+    maxIdle: options.maxIdleConns,
+    connectTimeout: options.connectTimeoutMs ?? CONNECT_TIMEOUT_MS,
+    enableKeepAlive: true,
+    charset: 'utf8mb4_bin',
+    timezone: 'Z',
+    dateStrings: true,
+    jsonStrings: true,
+    supportBigNumbers: true,
+    bigNumberStrings: true,
+    rowsAsArray: true,
+    // The driver's default counts matched rows; then an upsert that changed nothing looks like an insert.
+    flags: ['-FOUND_ROWS'],
+    maxPreparedStatements: 400,
+  });
+  return { pool, password, users: 0 };
+}
+
+/** Its connections may be broken already, and nobody waits for them. */
+async function endQuietly(pool: Pool): Promise<void> {
+  await pool.end().catch(() => undefined);
+}
+
+function sessionOf(connection: PoolConnection, { maxPacketBytes }: ConnectionFacts, timeout: number): SqlSession {
   return {
     maxPacketBytes,
     query: async (sql, parameters = []) => {
       const [rows] = await connection.execute<RowDataPacket[]>(
-        { sql, timeout: STATEMENT_TIMEOUT_MS, rowsAsArray: true },
+        { sql, timeout, rowsAsArray: true },
         parameters.map(toDriver),
       );
       return rows as unknown as readonly SqlRow[];
     },
     execute: async (sql, parameters = []) => {
-      const [result] = await connection.execute<ResultSetHeader>(
-        { sql, timeout: STATEMENT_TIMEOUT_MS },
-        parameters.map(toDriver),
-      );
+      const [result] = await connection.execute<ResultSetHeader>({ sql, timeout }, parameters.map(toDriver));
       return result.affectedRows;
     },
   };

@@ -1,7 +1,7 @@
 // The SQL that writes one kind. Table and column names come from the catalogue only; every value is a parameter.
 //
 // The guard. A write applies if its resourceVersion is higher than the stored one, or equal while the row moves on
-// (live 0, evicting 1, ended 2). The writer locks and compares first and sends only what applies, so the guard is there
+// (live 0, evicting 1, deleted 2, evicted 3). The writer locks and compares first and sends only what applies, so the guard is there
 // to refuse what slips through: MySQL assigns from left to right, the first assignment tests the guard on the stored
 // values and gives a NOT NULL column NULL where it does not hold, which fails the statement before anything is changed.
 // Testing it once per row, not once per column, spares the server from handling the large columns twice.
@@ -65,6 +65,7 @@ function parameterColumns(kind: KindDefinition): readonly string[] {
 
 /** What an applied write gives a column; everything else takes the value of the new row. */
 const finishExpressions: Readonly<Record<string, string>> = {
+  row_state: `IF(\`evict_request_time\` IS NULL, VALUES(\`row_state\`), ${rowStateNumber('evicted')})`,
   evict_time: 'IF(`evict_request_time` IS NULL, NULL, VALUES(`delete_time`))',
   delete_time: 'IF(`evict_request_time` IS NULL, VALUES(`delete_time`), NULL)',
   evict_request_time: '`evict_request_time`',
@@ -74,8 +75,9 @@ function guardedAssignments(kind: KindDefinition, expressions: Readonly<Record<s
   const assignments = parameterColumns(kind)
     .filter((column) => column !== 'uid' && column !== 'row_state')
     .map((column) => `\`${column}\` = ${expressions[column] ?? `VALUES(\`${column}\`)`}`);
-  const guarded = `\`row_state\` = IF(${GUARD}, VALUES(\`row_state\`), NULL)`;
-  return ` ON DUPLICATE KEY UPDATE ${[guarded, ...assignments].join(', ')}`;
+  const state = expressions['row_state'] ?? 'VALUES(`row_state`)';
+  const guarded = `\`row_state\` = IF(${GUARD}, ${state}, NULL)`;
+  return ` ON DUPLICATE KEY UPDATE ${[guarded, ...assignments, '`delete_reason` = NULL'].join(', ')}`;
 }
 
 const repeated = (part: string, times: number, separator = ', '): string => Array(times).fill(part).join(separator);
@@ -92,7 +94,9 @@ function sized(build: SizedStatement): SizedStatement {
   };
 }
 
-function pairStatements(table: string): PairStatements {
+function pairStatements(table: string, columns: readonly string[]): PairStatements {
+  const list = columns.map((column) => `\`${column}\``).join(', ');
+  const row = `(${repeated('?', columns.length)})`;
   return {
     select: sized(
       (rows) =>
@@ -104,7 +108,7 @@ function pairStatements(table: string): PairStatements {
     ),
     put: sized(
       (rows) =>
-        `INSERT INTO \`${table}\` (\`obj_uid\`, \`key\`, \`value\`) VALUES ${repeated('(?, ?, ?)', rows)} ` +
+        `INSERT INTO \`${table}\` (${list}) VALUES ${repeated(row, rows)} ` +
         'ON DUPLICATE KEY UPDATE `value` = VALUES(`value`)',
     ),
   };
@@ -127,8 +131,8 @@ function build(kind: KindDefinition): KindStatements {
         'SELECT `uid`, CAST(`res_version` AS CHAR), `row_state`, `labels_hash`, `annotations_hash` ' +
         `FROM \`${kind.table}\` WHERE \`uid\` IN (${repeated('?', rows)}) FOR UPDATE`,
     ),
-    labels: pairStatements(`${kind.table}_labels`),
-    annotations: pairStatements(`${kind.table}_annotations`),
+    labels: pairStatements(`${kind.table}_labels`, ['obj_uid', 'key', 'value', 'obj_create_time']),
+    annotations: pairStatements(`${kind.table}_annotations`, ['obj_uid', 'key', 'value']),
   };
 }
 

@@ -4,6 +4,8 @@ import { type ColumnIndex, columnLength, type IndexedColumn, type KindDefinition
 /** Longest label or annotation key: a DNS prefix of 253, a slash and a name of 63. */
 const KEY_LENGTH = 317;
 const LABEL_VALUE_LENGTH = 63;
+/** Characters of the reason why a row was marked deleted. */
+export const REASON_LENGTH = 255;
 
 export const tablesOf = (kind: KindDefinition): readonly string[] => [
   kind.table,
@@ -55,27 +57,32 @@ function mainTable(kind: KindDefinition): string {
     '  `evict_request_time` DATETIME(6)',
     '  `evict_time` DATETIME(6)',
     '  `row_state` TINYINT UNSIGNED NOT NULL',
+    `  \`delete_reason\` VARCHAR(${REASON_LENGTH})`,
     '  `proto` LONGBLOB NOT NULL',
     '  `json` JSON NOT NULL',
     ...indexed,
     '  PRIMARY KEY (`uid`)',
     `  KEY \`${kind.table}_namespace_name\` (\`namespace\`, \`name\`)`,
-    `  KEY \`${kind.table}_namespace_create_time\` (\`namespace\`, \`create_time\`)`,
+    `  KEY \`${kind.table}_namespace_timestamp\` (\`namespace\`, \`delete_time\`, \`create_time\`)`,
+    `  KEY \`${kind.table}_timestamp\` (\`delete_time\`, \`create_time\`)`,
     `  KEY \`${kind.table}_create_time\` (\`create_time\`)`,
     `  KEY \`${kind.table}_update_time\` (\`update_time\`)`,
-    `  KEY \`${kind.table}_delete_time\` (\`delete_time\`)`,
+    `  KEY \`${kind.table}_row_state\` (\`row_state\`)`,
+    `  KEY \`${kind.table}_tombstone\` (\`row_state\`, \`namespace\`, \`name\`, \`create_time\`)`,
     ...keys,
   ];
   return createTable(kind.table, lines);
 }
 
+/** The creation time never changes; with it the key finds the objects with a label newest first. */
 function labelTable(kind: KindDefinition): string {
   return createTable(`${kind.table}_labels`, [
     '  `obj_uid` VARCHAR(64) NOT NULL',
     `  \`key\` VARCHAR(${KEY_LENGTH}) NOT NULL`,
     `  \`value\` VARCHAR(${LABEL_VALUE_LENGTH}) NOT NULL`,
+    '  `obj_create_time` DATETIME(6) NOT NULL',
     '  PRIMARY KEY (`obj_uid`, `key`)',
-    `  KEY \`${kind.table}_labels_key_value\` (\`key\`, \`value\`)`,
+    `  KEY \`${kind.table}_labels_key_value\` (\`key\`, \`value\`, \`obj_create_time\`, \`obj_uid\`)`,
   ]);
 }
 
@@ -88,7 +95,7 @@ function annotationTable(kind: KindDefinition): string {
   ]);
 }
 
-function createTable(name: string, lines: readonly string[]): string {
+export function createTable(name: string, lines: readonly string[]): string {
   return `CREATE TABLE IF NOT EXISTS \`${name}\` (\n${lines.join(',\n')}\n) ${tableOptions};\n`;
 }
 
@@ -98,9 +105,12 @@ export function createTables(kind: KindDefinition): readonly string[] {
 }
 
 /**
- * The tables that belong to no kind. The gate is one row, so that locking it orders writers and whoever closes it;
- * `closed_by` NULL means open.
+ * The tables that belong to no kind. The gate is one row, so that locking it orders writers and whoever closes it or
+ * changes the schema; `closed_by` NULL means open. The row also says what the schema is and which versions it suits. A
+ * position is the resourceVersion up to which everything of a kind is stored.
  */
+export const SYSTEM_TABLES = ['ingester_gate', 'ingester_positions'] as const;
+
 export function systemTables(): readonly string[] {
   return [
     createTable('ingester_gate', [
@@ -108,8 +118,18 @@ export function systemTables(): readonly string[] {
       '  `closed_by` VARCHAR(253)',
       '  `reason` VARCHAR(1024)',
       '  `changed_at` DATETIME(6)',
+      '  `schema_version` INT UNSIGNED NOT NULL DEFAULT 0',
+      '  `min_reader` INT UNSIGNED NOT NULL DEFAULT 0',
+      '  `min_writer` INT UNSIGNED NOT NULL DEFAULT 0',
+      '  `table_names` VARCHAR(16)',
       '  PRIMARY KEY (`id`)',
     ]),
     'INSERT IGNORE INTO `ingester_gate` (`id`) VALUES (1);\n',
+    createTable('ingester_positions', [
+      '  `kind` VARCHAR(253) NOT NULL',
+      '  `res_version` BIGINT UNSIGNED NOT NULL',
+      '  `recorded_at` DATETIME(6) NOT NULL',
+      '  PRIMARY KEY (`kind`)',
+    ]),
   ];
 }

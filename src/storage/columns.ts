@@ -1,0 +1,71 @@
+// Values of the indexed columns, by the rules of the original's generator: a message that is missing on the path gives
+// NULL; a field of spec or status itself is never NULL, its zero value is stored; a present message with a missing
+// field stores the field's zero value too.
+import { columnLength, type IndexedColumn, type KindDefinition } from '../api/kind.ts';
+import type { KubernetesObject } from '../api/object.ts';
+import { isJsonObject, valueAt } from '../base/json.ts';
+import type { ColumnValue } from './row.ts';
+
+const INT32_MAX = 2 ** 31 - 1;
+
+export function columnValues(kind: KindDefinition, object: KubernetesObject): readonly ColumnValue[] {
+  return kind.indexes.flat().map((column) => columnValue(column, object));
+}
+
+/** Names of the columns that cannot hold what the object has, with the values they got: cut, or NULL. */
+export function unfitColumns(
+  kind: KindDefinition,
+  object: KubernetesObject,
+  values: readonly ColumnValue[],
+): readonly string[] {
+  return kind.indexes
+    .flat()
+    .filter((column, index) => !fits(column, valueAt(object, column.path), values[index] ?? null))
+    .map(({ name }) => name);
+}
+
+function fits(column: IndexedColumn, received: unknown, stored: ColumnValue): boolean {
+  if (received === undefined || received === null || received === '') return true;
+  const text = column.type === 'string' || column.type === 'enum';
+  return text ? typeof received !== 'string' || received === stored : stored !== null;
+}
+
+function columnValue(column: IndexedColumn, object: KubernetesObject): ColumnValue {
+  const value = valueAt(object, column.path) ?? undefined;
+  if (column.type === 'time') return timeValue(value);
+  if (value === undefined && !parentIsPresent(column.path, object)) return null;
+  switch (column.type) {
+    case 'string':
+      return cut(typeof value === 'string' ? value : '', columnLength(column));
+    case 'enum':
+      return cut(typeof value === 'string' ? value : (column.zero ?? ''), columnLength(column));
+    case 'int':
+      return intValue(value);
+    case 'bool':
+      return value === true;
+  }
+}
+
+function parentIsPresent(path: readonly string[], object: KubernetesObject): boolean {
+  const parent = path.slice(0, -1);
+  return parent.length === 1 || isJsonObject(valueAt(object, parent));
+}
+
+/** VARCHAR counts characters, not UTF-16 units; only the index is cut, never the object. */
+function cut(text: string, length: number): string {
+  return text.length <= length ? text : Array.from(text).slice(0, length).join('');
+}
+
+function intValue(value: unknown): number | null {
+  const number = value === undefined ? 0 : Number(value);
+  return Number.isInteger(number) && Math.abs(number) <= INT32_MAX ? number : null;
+}
+
+/** RFC 3339 in UTC with the fraction kept, or NULL where the text is not a time. */
+function timeValue(value: unknown): string | null {
+  if (typeof value !== 'string') return null;
+  const time = new Date(value);
+  if (Number.isNaN(time.getTime())) return null;
+  const fraction = /\.(\d+)/.exec(value)?.[1] ?? '0';
+  return `${time.toISOString().slice(0, 19)}.${fraction}Z`;
+}

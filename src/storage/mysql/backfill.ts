@@ -1,0 +1,84 @@
+// Writes the indexed columns, labels and annotations of existing rows again from their json, while writers go on: a page
+// by primary key is locked, compared, and only what differs is written.
+import type { KindDefinition } from '../../api/kind.ts';
+import { derivedFrom } from '../derived.ts';
+import { type PairChange, writePairs } from './pair-writer.ts';
+import { indexedValues, pairsHash } from './pending-write.ts';
+import type { SqlParameter, SqlRow, SqlSession } from './pool.ts';
+import { statementsFor } from './statements.ts';
+
+export interface BackfilledPage {
+  readonly scanned: number;
+  readonly changed: number;
+  /** Undefined at the end. */
+  readonly lastUid: string | undefined;
+}
+
+interface Found {
+  readonly uid: string;
+  /** Hashes and columns as they are stored. */
+  readonly stored: readonly unknown[];
+  /** As the json says they should be. */
+  readonly wanted: readonly SqlParameter[];
+  readonly labels: PairChange;
+  readonly annotations: PairChange;
+}
+
+export async function backfillPage(
+  session: SqlSession,
+  kind: KindDefinition,
+  afterUid: string,
+  pageSize: number,
+): Promise<BackfilledPage> {
+  const columns = ['labels_hash', 'annotations_hash', ...kind.indexes.flat().map(({ name }) => name)];
+  const list = columns.map((column) => `\`${column}\``).join(', ');
+  const rows = await session.query(
+    `SELECT \`uid\`, \`json\`, \`create_time\`, ${list} FROM \`${kind.table}\` WHERE \`uid\` > ? ORDER BY \`uid\` LIMIT ? FOR UPDATE`,
+    [afterUid, pageSize],
+  );
+  const found = rows.map((row) => toFound(kind, row));
+  const differing = found.filter(({ stored, wanted }) => !stored.every((value, index) => same(value, wanted[index])));
+  const assignments = columns.map((column) => `\`${column}\` = ?`).join(', ');
+  for (const { uid, wanted } of differing) {
+    await session.execute(`UPDATE \`${kind.table}\` SET ${assignments} WHERE \`uid\` = ?`, [...wanted, uid]);
+  }
+  const { labels, annotations } = statementsFor(kind);
+  const repaired = [
+    ...(await writePairs(
+      session,
+      labels,
+      found.map((one) => one.labels),
+    )),
+    ...(await writePairs(
+      session,
+      annotations,
+      found.map((one) => one.annotations),
+    )),
+  ];
+  const changed = new Set([...differing.map(({ uid }) => uid), ...repaired]);
+  return { scanned: rows.length, changed: changed.size, lastUid: found.at(-1)?.uid };
+}
+
+function toFound(kind: KindDefinition, [id, json, createTime, ...stored]: SqlRow): Found {
+  const uid = String(id);
+  const { columns, labels, annotations } = derivedFrom(kind, String(json));
+  return {
+    uid,
+    stored,
+    wanted: [pairsHash(labels), pairsHash(annotations), ...indexedValues({ kind, columns })],
+    labels: { uid, pairs: labels, extra: [String(createTime)], known: false },
+    annotations: { uid, pairs: annotations, extra: [], known: false },
+  };
+}
+
+/** Booleans come back as numbers, and a time without a fraction comes back without its zeros. */
+function same(stored: unknown, wanted: SqlParameter | undefined): boolean {
+  if (stored instanceof Uint8Array) return wanted instanceof Uint8Array && Buffer.compare(stored, wanted) === 0;
+  if (stored === null || wanted === null) return stored === wanted;
+  return normal(stored) === normal(wanted);
+}
+
+function normal(value: unknown): string {
+  if (typeof value === 'boolean') return String(Number(value));
+  return String(value).replace(/(?<=^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)\.?0*$/, '');
+}

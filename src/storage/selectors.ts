@@ -1,0 +1,147 @@
+// Selectors as people write them: the label and field selectors of Kubernetes, as text.
+//
+//   labels   team=a   team==a   team!=a   team in (a,b)   team notin (a,b)   team   !team      joined by commas
+//   fields   metadata.name=a   spec.tier!=1   (backslash before , = and itself)                joined by commas
+import { SelectorInvalidError } from './errors.ts';
+import type { FieldCondition, LabelRequirement } from './list-query.ts';
+
+interface Token {
+  readonly text: string;
+  /** Characters before it. */
+  readonly at: number;
+}
+
+const NAME = /^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/;
+const PREFIX = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
+const MAX_PREFIX = 253;
+
+/** All that must hold. The empty selector is the empty list. Throws SelectorInvalidError with the place. */
+export function parseLabelSelector(text: string): readonly LabelRequirement[] {
+  const reader = new TokenReader(text);
+  const requirements: LabelRequirement[] = [];
+  if (reader.peek() === undefined) return requirements;
+  do {
+    requirements.push(readRequirement(reader));
+  } while (reader.take(','));
+  const rest = reader.peek();
+  if (rest !== undefined) throw reader.problem(`expected "," before "${rest.text}"`);
+  return requirements;
+}
+
+function readRequirement(reader: TokenReader): LabelRequirement {
+  if (reader.take('!')) return { key: readKey(reader), operator: 'notExists' };
+  const key = readKey(reader);
+  if (reader.take('=') || reader.take('==')) return { key, operator: 'in', values: [readValue(reader)] };
+  if (reader.take('!=')) return { key, operator: 'notIn', values: [readValue(reader)] };
+  if (reader.take('in')) return { key, operator: 'in', values: readSet(reader) };
+  if (reader.take('notin')) return { key, operator: 'notIn', values: readSet(reader) };
+  if (reader.peek()?.text === '>' || reader.peek()?.text === '<') {
+    throw reader.problem('labels are compared as text, so > and < are not supported');
+  }
+  return { key, operator: 'exists' };
+}
+
+function readKey(reader: TokenReader): string {
+  const key = reader.word('a label key');
+  const slash = key.indexOf('/');
+  const name = key.slice(slash + 1);
+  const prefix = slash === -1 ? undefined : key.slice(0, slash);
+  const validPrefix = prefix === undefined || (prefix.length <= MAX_PREFIX && PREFIX.test(prefix));
+  if (NAME.test(name) && validPrefix) return key;
+  throw reader.problem(`"${key}" is not a label key, such as team or example.com/team`);
+}
+
+/** Nothing at all is the empty value. */
+function readValue(reader: TokenReader): string {
+  const next = reader.peek();
+  if (next === undefined || [',', ')'].includes(next.text)) return '';
+  const value = reader.word('a label value');
+  if (NAME.test(value)) return value;
+  throw reader.problem(`"${value}" is not a label value: at most 63 letters, digits, "-", "_" and "."`);
+}
+
+function readSet(reader: TokenReader): readonly string[] {
+  if (!reader.take('(')) throw reader.problem('expected "(" and a list of values');
+  if (reader.peek()?.text === ')') throw reader.problem('the list of values is empty');
+  const values: string[] = [];
+  do {
+    values.push(readValue(reader));
+  } while (reader.take(','));
+  if (!reader.take(')')) throw reader.problem('expected "," or ")"');
+  return [...new Set(values)];
+}
+
+/** Words, and the signs between them. */
+class TokenReader {
+  readonly #text: string;
+  readonly #tokens: readonly Token[];
+  #next = 0;
+
+  constructor(text: string) {
+    this.#text = text;
+    this.#tokens = [...text.matchAll(/==|!=|[=!(),<>]|[^\s=!(),<>]+/g)].map((match) => ({
+      text: match[0],
+      at: match.index,
+    }));
+  }
+
+  peek(): Token | undefined {
+    return this.#tokens[this.#next];
+  }
+
+  take(text: string): boolean {
+    if (this.peek()?.text !== text) return false;
+    this.#next += 1;
+    return true;
+  }
+
+  word(what: string): string {
+    const token = this.peek();
+    if (token === undefined || /^[=!(),<>]/.test(token.text)) throw this.problem(`expected ${what}`);
+    this.#next += 1;
+    return token.text;
+  }
+
+  /** At the next token, or at the end. */
+  problem(what: string): SelectorInvalidError {
+    return new SelectorInvalidError('label', what, this.peek()?.at ?? this.#text.length);
+  }
+}
+
+/** All that must hold. Which fields there are is asked later, of the kind. Throws SelectorInvalidError with the place. */
+export function parseFieldSelector(text: string): readonly FieldCondition[] {
+  if (text.trim() === '') return [];
+  return fieldTerms(text).map(({ text: term, at }) => {
+    const match = /^\s*(?<field>[^=!\s\\]+)\s*(?<operator>!=|==|=)(?<value>.*)$/s.exec(term);
+    const { field, operator, value = '' } = match?.groups ?? {};
+    if (field === undefined)
+      throw new SelectorInvalidError('field', `"${term}" is not field=value or field!=value`, at);
+    return {
+      field,
+      operator: operator === '!=' ? '!=' : '=',
+      value: unescaped(value, at + term.length - value.length),
+    };
+  });
+}
+
+/** Between commas that have no backslash before them. */
+function fieldTerms(text: string): readonly Token[] {
+  const terms: Token[] = [];
+  for (const match of text.matchAll(/(?<term>(?:\\.|[^\\,])*\\?)(?<end>,|$)/gs)) {
+    terms.push({ text: match.groups?.['term'] ?? '', at: match.index });
+    if (match.groups?.['end'] === '') break;
+  }
+  return terms;
+}
+
+function unescaped(value: string, at: number): string {
+  const wrong = /(?<!\\)(?:\\\\)*(?:\\(?![\\,=])|=)/.exec(value.replaceAll(/\\[\\,=]/g, '__'));
+  if (wrong !== null) {
+    throw new SelectorInvalidError(
+      'field',
+      'a backslash stands before "\\", "," and "=" in a value, and only there',
+      at,
+    );
+  }
+  return value.replaceAll(/\\([\\,=])/g, '$1');
+}
