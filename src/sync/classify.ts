@@ -6,23 +6,37 @@ import { isMarkedDeleting, isMarkedImmutable, type KubernetesObject } from '../a
  * - `gone`: not in the API server
  * - `deleting`: has a deletionTimestamp, whoever asked
  * - `marked`: annotated michelangelo/Deleting, a deletion the caller does not wait for
- * - `immutable`: annotated michelangelo/Immutable, or of an immutable kind where those are evicted
+ * - `immutable`: annotated michelangelo/Immutable, of an immutable kind where those are evicted, or chosen by a rule
  * - `live`: everything else
  */
 export type Classified =
   | { readonly state: 'gone' }
-  | { readonly state: 'deleting' | 'marked' | 'immutable' | 'live'; readonly object: KubernetesObject };
+  | { readonly state: 'immutable'; readonly object: KubernetesObject; readonly cause: string }
+  | { readonly state: 'deleting' | 'marked' | 'live'; readonly object: KubernetesObject };
 
 export interface ClassifyOptions {
   readonly kind: KindDefinition;
   readonly evictImmutableKinds: boolean;
+  /** Name of the eviction rule that has chosen exactly this state of the object. */
+  readonly chosenBy?: (object: KubernetesObject) => string | undefined;
 }
 
 export function classify(object: KubernetesObject | undefined, options: ClassifyOptions): Classified {
   if (object === undefined) return { state: 'gone' };
   if (object.metadata.deletionTimestamp !== undefined) return { state: 'deleting', object };
   if (isMarkedDeleting(object)) return { state: 'marked', object };
-  const immutableKind = options.evictImmutableKinds && options.kind.immutable;
-  if (immutableKind || isMarkedImmutable(object)) return { state: 'immutable', object };
-  return { state: 'live', object };
+  const cause = archivedBecause(object, options) ?? ruleNamed(options.chosenBy?.(object));
+  return cause === undefined ? { state: 'live', object } : { state: 'immutable', object, cause };
+}
+
+/** What about the object itself makes its end an eviction rather than a deletion. */
+export function archivedBecause(object: KubernetesObject, options: ClassifyOptions): string | undefined {
+  if (isMarkedImmutable(object)) return 'the annotation michelangelo/Immutable';
+  return options.evictImmutableKinds && options.kind.immutable
+    ? `${options.kind.kind} being an immutable kind`
+    : undefined;
+}
+
+function ruleNamed(rule: string | undefined): string | undefined {
+  return rule === undefined ? undefined : `the rule "${rule}"`;
 }

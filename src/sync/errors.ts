@@ -13,3 +13,88 @@ export class StaleStateError extends CodedError {
     );
   }
 }
+
+/** The annotation that says how to treat dependants has a value that Kubernetes does not know. */
+export class PropagationInvalidError extends CodedError {
+  constructor(known: readonly string[]) {
+    super(
+      'SYNC_PROPAGATION_INVALID',
+      `The object is not deleted: michelangelo/DeletePropagation must be one of ${known.join(', ')}. ` +
+        'Correct or remove the annotation.',
+    );
+  }
+}
+
+/** Somebody stopped the drain before it was done. */
+export class DrainStoppedError extends CodedError {
+  constructor() {
+    super('DRAIN_STOPPED', 'The drain was stopped before every object was released. Run it again to go on.');
+  }
+}
+
+/** In the time that was allowed no new object was guarded. */
+export class ProbeFailedError extends CodedError {
+  constructor(reason: string) {
+    super('PROBE_FAILED', `New objects are not guarded: ${reason}`);
+  }
+}
+
+/** The time that was allowed is over and objects are still guarded. */
+export class DrainStuckError extends CodedError {
+  constructor(guarded: number) {
+    super(
+      'DRAIN_STUCK',
+      `${guarded} objects were guarded when they were last listed. ` +
+        'Something adds the finalizer again: look for a webhook of the bundle that was installed again, then run it again.',
+      { retry: 'yes' },
+    );
+  }
+}
+
+/** MySQL and the cluster differ. */
+export class AuditFindingsError extends CodedError {
+  constructor(open: number) {
+    super('AUDIT_FINDINGS', `${open} findings are open. docs/audit.md says what each means; --repair repairs most.`);
+  }
+}
+
+/** A restore found no row under this name, or under this uid. */
+export class NothingStoredError extends CodedError {
+  constructor(what: string, uid: string | undefined) {
+    const which = uid === undefined ? '' : ` with uid ${uid}`;
+    super('RESTORE_NOTHING_STORED', `MySQL has no evicted or deleted ${what}${which}. Check kind, namespace and name.`);
+  }
+}
+
+/** A restore was asked for an object that is in the cluster. */
+export class NotRestorableError extends CodedError {
+  constructor(what: string, state: string) {
+    super('RESTORE_NOT_ENDED', `${what} is ${state}: it is in the cluster, so there is nothing to restore.`);
+  }
+}
+
+/** The name is in use; a restore never replaces anything. */
+export class RestoreConflictError extends CodedError {
+  constructor(name: string, uid: string | undefined) {
+    const holder = uid === undefined ? '' : ` (uid ${uid})`;
+    super('RESTORE_CONFLICT', `${name} exists in the cluster${holder}. Delete or rename that object first.`);
+  }
+}
+
+/** No reconciler has written its status yet. */
+export class StatusMissingError extends CodedError {
+  constructor(namespace: string) {
+    super(
+      'STATUS_MISSING',
+      `No reconciler has written its status to the ConfigMap ingester-status in ${namespace}. Check that one runs, and ` +
+        'control.namespace.',
+    );
+  }
+}
+
+/** Somebody has paused eviction. */
+export class EvictionPausedError extends CodedError {
+  constructor() {
+    super('EVICTION_PAUSED', 'Eviction is paused. Run "ingester resume --eviction", or set eviction.paused to false.');
+  }
+}

@@ -1,32 +1,21 @@
 // One reconcile of one object: classify it, then run the flow of its state. Every flow can be run again from the start
 // at any point; each step is either idempotent or guarded by a precondition.
-import type { KindDefinition } from '../api/kind.ts';
-import { hasFinalizer, type KubernetesObject } from '../api/object.ts';
-import type { Clock } from '../base/clock.ts';
-import { canonicalJson } from '../base/json.ts';
-import type { Logger } from '../base/logger.ts';
-import type { KubeClient, ObjectRef, Resource } from '../kube/client.ts';
+import type { KubernetesObject } from '../api/object.ts';
+import { messageOf } from '../base/errors.ts';
 import { isKubeError } from '../kube/errors.ts';
 import { done, type ReconcileResult } from '../runtime/reconcile.ts';
-import { RowMismatchError } from '../storage/errors.ts';
-import type { MetadataStorage, WriteOutcome } from '../storage/metadata-storage.ts';
-import type { ObjectRow } from '../storage/row.ts';
 import { classify } from './classify.ts';
-import { StaleStateError } from './errors.ts';
-import { addFinalizerPatch, removeFinalizerPatch } from './finalizer.ts';
-import { type ProtoEncoder, toRow } from './row.ts';
+import { evict } from './evict-flow.ts';
+import { Flow, type FlowOptions } from './flow.ts';
+import { deleteMarked } from './mark-flow.ts';
+import { BLOCKED_MS, release } from './release-flow.ts';
+import type { Troubles } from './troubles.ts';
 
-export interface ReconcilerOptions {
-  readonly kind: KindDefinition;
-  readonly resource: Resource;
+export interface ReconcilerOptions extends FlowOptions {
   /** Latest known state of the object, undefined when it is gone. */
   readonly getObject: (key: string) => Promise<KubernetesObject | undefined>;
-  readonly client: KubeClient;
-  readonly storage: MetadataStorage;
-  readonly encode: ProtoEncoder;
-  readonly evictImmutableKinds: boolean;
-  readonly clock: Clock;
-  readonly logger: Logger;
+  /** Where objects that cannot be dealt with are listed. */
+  readonly troubles?: Troubles;
 }
 
 /** After a lost race the watch brings the new state; this is only the safety net. */
@@ -34,119 +23,55 @@ const AFTER_CONFLICT_MS = 1000;
 
 export class ObjectReconciler {
   readonly #options: ReconcilerOptions;
+  readonly #flow: Flow;
 
   constructor(options: ReconcilerOptions) {
     this.#options = options;
+    this.#flow = new Flow(options);
   }
 
   async reconcile(key: string): Promise<ReconcileResult> {
+    const { getObject, kind, troubles } = this.#options;
+    const object = await getObject(key);
     try {
-      await this.#runFlow(key);
-      return done;
+      const result = await this.#run(object);
+      troubles?.over(kind.kind, key);
+      return result;
     } catch (error) {
       if (isKubeError(error, 'NotFound')) return done;
       if (isKubeError(error, 'Conflict')) return { kind: 'requeue-after', delayMs: AFTER_CONFLICT_MS };
+      troubles?.note(kind.kind, key, error);
+      if (object !== undefined) this.#tellWhyItStays(object, error);
       throw error;
     }
   }
 
-  async #runFlow(key: string): Promise<void> {
-    const classified = classify(await this.#options.getObject(key), this.#options);
+  async #run(object: KubernetesObject | undefined): Promise<ReconcileResult> {
+    const classified = classify(object, this.#options);
     switch (classified.state) {
       case 'gone':
-        return;
+        return done;
       case 'deleting':
-        return this.#releaseDeleting(classified.object);
+        return release(this.#flow, classified.object);
       case 'marked':
-        return this.#deleteMarked(classified.object);
+        return deleteMarked(this.#flow, classified.object);
       case 'immutable':
-        return this.#evictImmutable(classified.object);
+        return evict(this.#flow, classified.object, classified.cause);
       case 'live':
         return this.#syncLive(classified.object);
     }
   }
 
-  async #syncLive(object: KubernetesObject): Promise<void> {
-    const outcome = await this.#options.storage.upsert(this.#row(object));
-    this.#log(object, 'debug', `Synced to MySQL: ${outcome}`);
+  async #syncLive(object: KubernetesObject): Promise<ReconcileResult> {
+    const outcome = await this.#options.storage.upsert(this.#flow.row(object));
+    this.#flow.log(object, 'debug', `Synced to MySQL: ${outcome}`);
+    return done;
   }
 
-  /** Final state into MySQL first, then our finalizer off. Other finalizers may hold the object; that is not our business. */
-  async #releaseDeleting(object: KubernetesObject): Promise<void> {
-    const { storage, client, clock } = this.#options;
-    this.#log(object, 'info', 'Object is being deleted');
-    const at =
-      object.metadata.deletionTimestamp === undefined ? clock.now() : new Date(object.metadata.deletionTimestamp);
-    const outcome = await storage.finish(this.#row(object), at);
-    if (!hasFinalizer(object)) return;
-    refuseStale(outcome, object);
-    await client.patch(this.#ref(object), removeFinalizerPatch(object));
-    this.#log(object, 'info', 'Final state is in MySQL; finalizer removed');
+  #tellWhyItStays(object: KubernetesObject, error: unknown): void {
+    const { deletionTimestamp } = object.metadata;
+    if (deletionTimestamp === undefined) return;
+    const ageMs = this.#options.clock.now().getTime() - new Date(deletionTimestamp).getTime();
+    if (ageMs >= BLOCKED_MS) this.#options.witness?.(object, 'TerminatingBlocked', messageOf(error));
   }
-
-  /** The row is deleted first; the finalizer then still holds the object until its very last state is stored. */
-  async #deleteMarked(object: KubernetesObject): Promise<void> {
-    if (await this.#guarded(object)) return;
-    const { storage, client, clock } = this.#options;
-    this.#log(object, 'info', 'Object marked for deletion via annotation');
-    const outcome = await storage.delete(this.#row(object), clock.now());
-    refuseStale(outcome, object);
-    await client.delete(this.#ref(object), this.#preconditions(object));
-  }
-
-  /**
-   * Intent, proof, then DELETE: whatever happens after the intent is stored, the object's end counts as eviction.
-   * Dependants are orphaned, because the object still exists, only elsewhere.
-   */
-  async #evictImmutable(object: KubernetesObject): Promise<void> {
-    if (await this.#guarded(object)) return;
-    const { storage, client, clock } = this.#options;
-    this.#log(object, 'info', 'Object is immutable; evicting it from etcd');
-    const row = this.#row(object);
-    const outcome = await storage.requestEviction(row, clock.now());
-    refuseStale(outcome, object);
-    await this.#proveStored(row);
-    await client.delete(this.#ref(object), { ...this.#preconditions(object), propagationPolicy: 'Orphan' });
-  }
-
-  /** An object that slipped past admission gets its finalizer before anything irreversible; the rest is done then. */
-  async #guarded(object: KubernetesObject): Promise<boolean> {
-    if (hasFinalizer(object)) return false;
-    await this.#options.client.patch(this.#ref(object), addFinalizerPatch(object));
-    this.#log(object, 'info', 'Finalizer added to an object that was created without it');
-    return true;
-  }
-
-  async #proveStored(row: ObjectRow): Promise<void> {
-    const stored = await this.#options.storage.getById(row.kind, row.uid);
-    if (stored === undefined) throw new RowMismatchError('the row is missing');
-    if (stored.state !== 'evicting') throw new RowMismatchError(`the row is ${stored.state}, not evicting`);
-    if (stored.resourceVersion !== row.resourceVersion) throw new RowMismatchError('another resourceVersion is stored');
-    if (canonicalJson(JSON.parse(stored.json)) !== canonicalJson(JSON.parse(row.json))) {
-      throw new RowMismatchError('the content differs');
-    }
-  }
-
-  #row(object: KubernetesObject): ObjectRow {
-    return toRow(this.#options.kind, object, this.#options.encode);
-  }
-
-  #ref(object: KubernetesObject): ObjectRef {
-    const { namespace, name } = object.metadata;
-    return { resource: this.#options.resource, namespace, name };
-  }
-
-  #preconditions(object: KubernetesObject): { readonly uid: string; readonly resourceVersion: string } {
-    const { uid, resourceVersion } = object.metadata;
-    return { uid, resourceVersion };
-  }
-
-  #log(object: KubernetesObject, level: 'debug' | 'info', message: string): void {
-    const { namespace, name, uid, resourceVersion } = object.metadata;
-    this.#options.logger[level]({ namespace, name, uid, resourceVersion }, message);
-  }
-}
-
-function refuseStale(outcome: WriteOutcome, object: KubernetesObject): void {
-  if (outcome === 'stale') throw new StaleStateError(object.metadata.resourceVersion);
 }

@@ -1,25 +1,32 @@
 import type { KindDefinition } from '../api/kind.ts';
 import { LAST_APPLIED_ANNOTATION } from '../api/names.ts';
 import type { KubernetesObject } from '../api/object.ts';
-import { sha256Hex } from '../base/hash.ts';
-import { isJsonObject, type JsonObject, valueAt } from '../base/json.ts';
+import { contentHash } from '../base/content-hash.ts';
+import type { JsonObject } from '../base/json.ts';
+import { wholeObject } from '../kube/lazy-object.ts';
+import { columnValues, unfitColumns } from '../storage/columns.ts';
 import type { ObjectRow } from '../storage/row.ts';
-import { columnValues } from './columns.ts';
+import { maskedValues, type SensitiveValues, sealObject } from '../storage/sensitive.ts';
 
 /** JSON of the object → protobuf bytes of its kind. */
 export type ProtoEncoder = (kind: string, object: JsonObject) => Uint8Array;
 
-const REDACTED = '[redacted]';
-
 /** Everything MySQL gets to know about this state of the object. */
-export function toRow(kind: KindDefinition, object: KubernetesObject, encode: ProtoEncoder): ObjectRow {
-  const stored = storedForm(kind, object);
+export function toRow(
+  kind: KindDefinition,
+  object: KubernetesObject,
+  encode: ProtoEncoder,
+  sensitive: SensitiveValues = maskedValues,
+): ObjectRow {
+  const stored = storedForm(kind, object, sensitive);
   const json = JSON.stringify(stored);
   const { metadata } = stored;
+  const columns = columnValues(kind, stored);
+  const unfit = unfitColumns(kind, stored, columns);
   return {
     kind,
     uid: metadata.uid,
-    groupVersion: object.apiVersion,
+    groupVersion: stored.apiVersion,
     namespace: metadata.namespace,
     name: metadata.name,
     resourceVersion: metadata.resourceVersion,
@@ -27,8 +34,9 @@ export function toRow(kind: KindDefinition, object: KubernetesObject, encode: Pr
     createTime: metadata.creationTimestamp ?? '1970-01-01T00:00:00Z',
     proto: encode(kind.kind, stored as JsonObject),
     json,
-    contentHash: sha256Hex(json),
-    columns: columnValues(kind, stored),
+    contentHash: contentHash(stored),
+    columns,
+    ...(unfit.length === 0 ? {} : { unfit }),
     labels: Object.entries(metadata.labels ?? {}),
     annotations: Object.entries(metadata.annotations ?? {}),
   };
@@ -36,26 +44,19 @@ export function toRow(kind: KindDefinition, object: KubernetesObject, encode: Pr
 
 /**
  * The object as it is stored: as received, without managedFields (noise that changes with every write), without
- * kubectl's copy of the manifest (which repeats secrets), and with sensitive values masked.
+ * kubectl's copy of the manifest (which repeats secrets), and with sensitive values masked or sealed.
  */
-function storedForm(kind: KindDefinition, object: KubernetesObject): KubernetesObject {
+export function storedForm(
+  kind: KindDefinition,
+  received: KubernetesObject,
+  sensitive: SensitiveValues,
+): KubernetesObject {
+  const object = wholeObject(received);
   const { managedFields: _, annotations, ...metadata } = object.metadata;
   const kept = Object.entries(annotations ?? {}).filter(([key]) => key !== LAST_APPLIED_ANNOTATION);
-  const stored: KubernetesObject = {
+  const stored = {
     ...object,
     metadata: kept.length === 0 ? metadata : { ...metadata, annotations: Object.fromEntries(kept) },
   };
-  return kind.sensitive.reduce(mask, stored);
-}
-
-/** A copy with the value at the path replaced; the object itself where there is nothing to hide. */
-function mask(object: KubernetesObject, path: readonly string[]): KubernetesObject {
-  const value = valueAt(object, path);
-  if (value === undefined || value === '') return object;
-  return replaceAt(object as JsonObject, path) as KubernetesObject;
-}
-
-function replaceAt(object: JsonObject, [step = '', ...rest]: readonly string[]): JsonObject {
-  const child = object[step];
-  return { ...object, [step]: isJsonObject(child) && rest.length > 0 ? replaceAt(child, rest) : REDACTED };
+  return sealObject(kind, stored as JsonObject, sensitive) as KubernetesObject;
 }

@@ -1,0 +1,123 @@
+// What can be done about a finding. Everything here is guarded like any other write, so a reconciler may run meanwhile.
+import type { KubernetesObject } from '../api/object.ts';
+import { isMarkedDeleting, isMarkedImmutable } from '../api/object.ts';
+import { isKubeError } from '../kube/errors.ts';
+import { RowRefusedError } from '../storage/errors.ts';
+import type { StoredIdentity } from '../storage/metadata-storage.ts';
+import type { SensitiveValues } from '../storage/sensitive.ts';
+import { type AuditContext, current, type Finding, type KindAudit } from './audit.ts';
+import { addFinalizerPatch } from './finalizer.ts';
+import { inParallel } from './in-parallel.ts';
+import { type ProtoEncoder, toRow } from './row.ts';
+import { judgeVanished, markVanished, type VanishedLimits } from './vanished.ts';
+
+/**
+ * - `repaired`: done
+ * - `passing`: nothing to do any more, or the reconciler is about to
+ * - `too-many`: more rows would be marked deleted than is allowed at once
+ * - `not-asked`: takes an explicit request
+ * - `impossible`: there is nothing to repair it from
+ */
+export type RepairOutcome = 'repaired' | 'passing' | 'too-many' | 'not-asked' | 'impossible';
+
+export interface RepairOptions extends AuditContext {
+  readonly encode: ProtoEncoder;
+  /** What becomes of sensitive values; masked where it is missing. */
+  readonly sensitive?: SensitiveValues;
+  readonly limits: VanishedLimits;
+  /** Whether rows that are newer than the cluster are set back to it. */
+  readonly restored: 'keep' | 'set-back';
+  readonly mayGuard: boolean;
+}
+
+export interface Repaired extends Finding {
+  readonly outcome: RepairOutcome;
+}
+
+export async function repairKind(audit: KindAudit, options: RepairOptions): Promise<readonly Repaired[]> {
+  const { findings, rows } = audit;
+  const extra = findings.filter(({ finding }) => finding === 'extra');
+  const verdict = judgeVanished({ rows, vanished: extra.length }, options.limits);
+  return inParallel(findings, async (found) => {
+    const tooMany = found.finding === 'extra' && verdict !== 'mark';
+    return { ...found, outcome: tooMany ? 'too-many' : await attempt(found, options) };
+  });
+}
+
+/** One object that cannot be repaired must not keep the others from it. An outage concerns them all. */
+async function attempt(found: Finding, options: RepairOptions): Promise<RepairOutcome> {
+  try {
+    return await repair(found, options);
+  } catch (error) {
+    if (error instanceof RowRefusedError) return 'impossible';
+    if (isKubeError(error, 'Conflict') || isKubeError(error, 'NotFound')) return 'passing';
+    throw error;
+  }
+}
+
+async function repair(found: Finding, options: RepairOptions): Promise<RepairOutcome> {
+  const object = await current(options, found);
+  return object === undefined ? repairWithout(found, options) : repairFrom(object, found, options);
+}
+
+function repairWithout({ finding, row }: Finding, options: RepairOptions): Promise<RepairOutcome> | RepairOutcome {
+  if (finding === 'unreadable') return 'impossible';
+  return finding === 'extra' && row !== undefined ? endRow(row, options) : 'passing';
+}
+
+function repairFrom(
+  object: KubernetesObject,
+  { finding, row }: Finding,
+  options: RepairOptions,
+): Promise<RepairOutcome> | RepairOutcome {
+  switch (finding) {
+    case 'extra':
+      return 'passing';
+    case 'unguarded':
+      return guard(object, options);
+    case 'missing':
+    case 'stale':
+      return store(object, options);
+    case 'ahead':
+      return options.restored === 'keep' ? 'not-asked' : replace(object, row, options);
+    case 'unreadable':
+      return replace(object, row, options);
+  }
+}
+
+async function endRow(row: StoredIdentity, options: RepairOptions): Promise<RepairOutcome> {
+  return (await markVanished(options, [row], 'missing from the API server, found by an audit')) > 0
+    ? 'repaired'
+    : 'passing';
+}
+
+async function guard(object: KubernetesObject, { client, resource, mayGuard }: RepairOptions): Promise<RepairOutcome> {
+  if (!mayGuard) return 'not-asked';
+  const { namespace, name } = object.metadata;
+  await client.patch({ resource, namespace, name }, addFinalizerPatch(object));
+  return 'repaired';
+}
+
+/** What leaves etcd is the reconciler's alone: only it knows in which order. */
+function isLeaving(object: KubernetesObject): boolean {
+  return object.metadata.deletionTimestamp !== undefined || isMarkedDeleting(object) || isMarkedImmutable(object);
+}
+
+async function store(
+  object: KubernetesObject,
+  { kind, storage, encode, sensitive }: RepairOptions,
+): Promise<RepairOutcome> {
+  if (isLeaving(object)) return 'passing';
+  const outcome = await storage.upsert(toRow(kind, object, encode, sensitive));
+  return outcome === 'inserted' || outcome === 'updated' ? 'repaired' : 'passing';
+}
+
+async function replace(
+  object: KubernetesObject,
+  row: StoredIdentity | undefined,
+  { kind, storage, encode, sensitive }: RepairOptions,
+): Promise<RepairOutcome> {
+  if (row === undefined || isLeaving(object)) return 'passing';
+  const outcome = await storage.replace(toRow(kind, object, encode, sensitive), row.resourceVersion);
+  return outcome === 'updated' ? 'repaired' : 'passing';
+}

@@ -1,0 +1,51 @@
+import { type KubernetesObject, objectKey } from '../api/object.ts';
+import type { ResourceHandler } from '../kube/handler.ts';
+
+/** What was last known of an object that left the API server. */
+export interface Departed {
+  readonly uid: string;
+  readonly resourceVersion: string;
+}
+
+/**
+ * Objects of one kind that left the API server without this process having stored their final state: they were
+ * unguarded, or somebody took the finalizer off by hand. Their rows would stay alive for ever.
+ */
+export class Departures implements ResourceHandler {
+  readonly #departed = new Map<string, Departed[]>();
+  /** uids whose final state is stored and that have not left yet. */
+  readonly #finished = new Set<string>();
+
+  /** The final state of this object is in MySQL. */
+  noteFinished(uid: string): void {
+    this.#finished.add(uid);
+  }
+
+  /** Who left under this key since the last call, without those whose final state is stored. */
+  take(key: string): readonly Departed[] {
+    const departed = this.#departed.get(key);
+    if (departed === undefined) return [];
+    this.#departed.delete(key);
+    return departed.filter(({ uid }) => !this.#finished.delete(uid));
+  }
+
+  /** Puts back what could not be dealt with. */
+  putBack(key: string, departed: readonly Departed[]): void {
+    if (departed.length === 0) return;
+    this.#departed.set(key, [...departed, ...(this.#departed.get(key) ?? [])]);
+  }
+
+  add(): void {
+    // Whoever is there has not left.
+  }
+
+  update(): void {
+    // Whoever is there has not left.
+  }
+
+  delete({ metadata }: KubernetesObject): void {
+    const { uid, resourceVersion } = metadata;
+    const key = objectKey({ metadata });
+    this.#departed.set(key, [...(this.#departed.get(key) ?? []), { uid, resourceVersion }]);
+  }
+}

@@ -1,0 +1,89 @@
+// Start by difference: what MySQL holds is compared with what the API server listed, by uid and resourceVersion. Objects
+// that are stored as they are cost nothing; rows whose objects are gone are candidates for a missed deletion.
+import { type KubernetesObject, objectKey } from '../api/object.ts';
+import type { Logger } from '../base/logger.ts';
+import type { StoredIdentity } from '../storage/metadata-storage.ts';
+import { rowsInCluster } from './known-rows.ts';
+import { confirmVanished, judgeVanished, markVanished, type VanishedContext, type VanishedLimits } from './vanished.ts';
+
+export interface DifferenceOptions extends VanishedContext {
+  /** Identities of the objects the API server listed; only complete once its list is. */
+  readonly listed: () => Iterable<KubernetesObject>;
+  /** Whether a copy is all the object needs. */
+  readonly isPlain: (key: string) => boolean;
+  readonly limits: VanishedLimits;
+  readonly logger: Logger;
+}
+
+export class Difference {
+  readonly #options: DifferenceOptions;
+  /** resourceVersion of live rows, by uid. */
+  #stored = new Map<string, string>();
+  #missing: StoredIdentity[] = [];
+  #rows = 0;
+
+  constructor(options: DifferenceOptions) {
+    this.#options = options;
+  }
+
+  /** To be called once the list is complete. Answers what it compared. */
+  async load(): Promise<{ readonly objects: number; readonly rows: number; readonly missing: number }> {
+    const { storage, kind, listed } = this.#options;
+    const uids = new Set([...listed()].map(({ metadata }) => metadata.uid));
+    const stored = new Map<string, string>();
+    const missing: StoredIdentity[] = [];
+    let rows = 0;
+    for await (const page of rowsInCluster(storage, kind)) {
+      rows += page.length;
+      for (const row of page) {
+        if (!uids.has(row.uid)) missing.push(row);
+        else if (row.state === 'live') stored.set(row.uid, row.resourceVersion);
+      }
+    }
+    if (rows === 0 && uids.size > 0) {
+      const message = `MySQL has no ${kind.kind} and the cluster has ${uids.size}: storing all of them`;
+      this.#options.logger.warn({ objects: uids.size }, message);
+    }
+    this.#stored = stored;
+    this.#missing = missing;
+    this.#rows = rows;
+    return { objects: uids.size, rows, missing: missing.length };
+  }
+
+  /** Whether MySQL held exactly this state of a live, guarded object when `load` looked. */
+  isUnchanged(object: KubernetesObject): boolean {
+    const { uid, resourceVersion } = object.metadata;
+    return this.#stored.get(uid) === resourceVersion && this.#options.isPlain(objectKey(object));
+  }
+
+  /** Lets the memory go. From now on nothing is unchanged. */
+  forget(): void {
+    this.#stored = new Map();
+  }
+
+  /** Marks rows whose objects were deleted while nobody watched, and counts them. Throws where it cannot tell. */
+  async repairMissedDeletes(): Promise<number> {
+    const { logger } = this.#options;
+    const candidates = this.#missing;
+    this.#missing = [];
+    if (candidates.length === 0 || !this.#isCredible(candidates.length)) return 0;
+    const vanished = await confirmVanished(this.#options, candidates);
+    const counts = { rows: this.#rows, vanished: vanished.length };
+    const marked = await markVanished(this.#options, vanished, 'missing from the API server at the start');
+    if (marked > 0) logger.warn({ ...counts, marked }, 'Rows of objects that left unseen are ended');
+    return marked;
+  }
+
+  #isCredible(vanished: number): boolean {
+    const { limits, logger, kind } = this.#options;
+    const counts = { rows: this.#rows, vanished };
+    const verdict = judgeVanished(counts, limits);
+    if (verdict === 'mark') return true;
+    logger.error(
+      { ...counts, verdict },
+      `MySQL has ${kind.kind} objects that this cluster does not, too many to believe that they were deleted; ` +
+        'their rows stay as they are. Check that cluster and database belong together, then run: ingester audit',
+    );
+    return false;
+  }
+}

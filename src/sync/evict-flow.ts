@@ -1,0 +1,51 @@
+// Taking an object out of etcd for good. There is no moment at which it is neither guarded nor proven to be stored:
+//
+//   intent into MySQL → read back and compared → DELETE of exactly this state, dependants orphaned
+//   → (the finalizer holds it) final state into MySQL → read back and compared → finalizer off
+//
+// The second line is the release flow. From the stored intent on, the object's end counts as eviction.
+import type { KubernetesObject } from '../api/object.ts';
+import { done, type ReconcileResult } from '../runtime/reconcile.ts';
+import { type Flow, preconditions, refuseStale } from './flow.ts';
+import { proveStored } from './proof.ts';
+import { type Retention, retention, retentionByHistory } from './retention.ts';
+
+/** While eviction is paused, how often it is looked whether it still is. */
+const PAUSED_MS = 30_000;
+/** Incarnations of a name that are looked at, the latest first. */
+const HISTORY = 10;
+
+export async function evict(flow: Flow, object: KubernetesObject, cause: string): Promise<ReconcileResult> {
+  const first = await flow.guardFirst(object);
+  if (first !== undefined) return first;
+  const { storage, client, clock, pace } = flow.options;
+  const row = flow.row(object);
+  if (pace?.paused() === true) {
+    await storage.upsert(row);
+    return { kind: 'requeue-after', delayMs: PAUSED_MS };
+  }
+  refuseStale(await storage.requestEviction(row, clock.now()), object);
+  const retained = retention(object) ?? (await retentionOfName(flow, object));
+  if (retained !== undefined) {
+    retain(flow, object, retained);
+    return done;
+  }
+  const waitMs = pace?.waitMs(object.metadata.uid) ?? 0;
+  if (waitMs > 0) return { kind: 'requeue-after', delayMs: waitMs };
+  flow.log(object, 'info', `Evicting the object from etcd because of ${cause}`);
+  await proveStored(flow.options, row, ['evicting']);
+  await flow.options.names?.remember(flow.options.kind, object, 'evicted');
+  await client.delete(flow.ref(object), { ...preconditions(object), propagationPolicy: 'Orphan' });
+  return done;
+}
+
+async function retentionOfName(flow: Flow, object: KubernetesObject): Promise<Retention | undefined> {
+  const { storage, kind } = flow.options;
+  const { namespace, name } = object.metadata;
+  return retentionByHistory(object, await storage.incarnations(kind, namespace, name, HISTORY));
+}
+
+function retain(flow: Flow, object: KubernetesObject, { reason, note }: Retention): void {
+  flow.log(object, 'info', `Stored for good, but kept in etcd: ${note}`);
+  flow.options.witness?.(object, reason, note);
+}

@@ -1,0 +1,67 @@
+// Looks at all objects of a kind and asks the rules. Objects are looked at page by page; only their ranks are kept.
+import { isMarkedDeleting, isMarkedImmutable, type KubernetesObject, objectKey } from '../api/object.ts';
+import type { Clock } from '../base/clock.ts';
+import type { KubeClient, Resource } from '../kube/client.ts';
+import type { Candidate, Chosen, EvictionRule } from './eviction-rules.ts';
+import { retention } from './retention.ts';
+
+const PAGE = 500;
+
+export interface ScanOptions {
+  readonly client: Pick<KubeClient, 'list'>;
+  readonly resource: Resource;
+  readonly rules: readonly EvictionRule[];
+  readonly clock: Clock;
+  /** Undefined: all. */
+  readonly namespace?: string;
+}
+
+/** What the rules choose now, each object once, by the first rule that chooses it. */
+export async function scan(options: ScanOptions, signal: AbortSignal): Promise<readonly Chosen[]> {
+  const { client, resource, rules, clock, namespace } = options;
+  const candidates = new Map<EvictionRule, Candidate[]>(rules.map((rule) => [rule, []]));
+  const now = clock.now();
+  const where = namespace === undefined ? {} : { namespace };
+  let continueToken: string | undefined;
+  do {
+    const next = continueToken === undefined ? {} : { continueToken };
+    const page = await client.list(resource, { limit: PAGE, ...where, ...next }, signal);
+    for (const object of page.items.filter(isOpen)) {
+      for (const [rule, found] of candidates) {
+        const candidate = rule.candidate(object, now);
+        if (candidate !== undefined) found.push(candidate);
+      }
+    }
+    ({ continueToken } = page);
+  } while (continueToken !== undefined);
+  const chosen = new Map<string, Chosen>();
+  for (const [rule, found] of candidates) {
+    for (const each of rule.choose(found)) if (!chosen.has(each.uid)) chosen.set(each.uid, each);
+  }
+  return [...chosen.values()];
+}
+
+/** Nobody has decided about it yet, and it would not come back. */
+function isOpen(object: KubernetesObject): boolean {
+  if (object.metadata.deletionTimestamp !== undefined) return false;
+  return !isMarkedDeleting(object) && !isMarkedImmutable(object) && retention(object) === undefined;
+}
+
+/** Remembers what was chosen until it is evicted or has changed. */
+export class ChosenObjects {
+  #byUid = new Map<string, Chosen>();
+
+  replace(chosen: readonly Chosen[]): void {
+    this.#byUid = new Map(chosen.map((each) => [each.uid, each]));
+  }
+
+  keys(): readonly string[] {
+    return [...this.#byUid.values()].map((each) => objectKey({ metadata: each }));
+  }
+
+  /** The rule that chose exactly this state; a state that came later is looked at again first. */
+  ruleFor({ metadata }: KubernetesObject): string | undefined {
+    const chosen = this.#byUid.get(metadata.uid);
+    return chosen?.resourceVersion === metadata.resourceVersion ? chosen.rule : undefined;
+  }
+}

@@ -1,0 +1,108 @@
+// What every flow of the reconciler works with, and the few steps they share.
+import type { KindDefinition } from '../api/kind.ts';
+import { hasFinalizer, type KubernetesObject } from '../api/object.ts';
+import type { Clock } from '../base/clock.ts';
+import type { Logger } from '../base/logger.ts';
+import type { KubeClient, ObjectRef, Resource } from '../kube/client.ts';
+import { done, type ReconcileResult } from '../runtime/reconcile.ts';
+import type { MetadataStorage, WriteOutcome } from '../storage/metadata-storage.ts';
+import type { ObjectRow } from '../storage/row.ts';
+import type { SensitiveValues } from '../storage/sensitive.ts';
+import type { DefinitionGuard } from './definition-guard.ts';
+import type { DeletionBreaker } from './deletion-breaker.ts';
+import { StaleStateError } from './errors.ts';
+import type { EvictionPace } from './eviction-pace.ts';
+import { addFinalizerPatch } from './finalizer.ts';
+import type { NameKeeper } from './name-keeper.ts';
+import type { Witness } from './notice.ts';
+import type { OutageRelease } from './outage-release.ts';
+import { type ProtoEncoder, toRow } from './row.ts';
+
+export interface FlowOptions {
+  readonly kind: KindDefinition;
+  readonly resource: Resource;
+  readonly client: KubeClient;
+  readonly storage: MetadataStorage;
+  readonly encode: ProtoEncoder;
+  /** What becomes of sensitive values; masked where it is missing. */
+  readonly sensitive?: SensitiveValues;
+  readonly evictImmutableKinds: boolean;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** How long an object that somebody deleted stays in etcd after its row has ended; not after an eviction. */
+  readonly deletionDelayMs?: number;
+  /** What the end of an archived object that GitOps owns means; `archive` unless given. */
+  readonly pruneArchived?: 'archive' | 'delete';
+  /** Name of the eviction rule that has chosen exactly this state of the object. */
+  readonly chosenBy?: (object: KubernetesObject) => string | undefined;
+  readonly pace?: EvictionPace;
+  readonly breaker?: DeletionBreaker;
+  readonly definitions?: Pick<DefinitionGuard, 'isBeingRemoved'>;
+  /** Missing: deletions wait for MySQL for as long as it takes. */
+  readonly outage?: OutageRelease;
+  readonly witness?: Witness;
+  /** Missing: nobody is told under which names objects leave. */
+  readonly names?: Pick<NameKeeper, 'remember'>;
+  /** Whether finalizers may be added now; they may unless given. `no` while the bundle is drained. */
+  readonly mayGuard?: () => 'yes' | 'no' | 'unknown';
+}
+
+/** Until it is known whether somebody drains, how often it is asked. */
+const UNKNOWN_MS = 500;
+
+export class Flow {
+  readonly options: FlowOptions;
+
+  constructor(options: FlowOptions) {
+    this.options = options;
+  }
+
+  row(object: KubernetesObject): ObjectRow {
+    const { kind, encode, sensitive } = this.options;
+    return toRow(kind, object, encode, sensitive);
+  }
+
+  ref(object: KubernetesObject): ObjectRef {
+    const { namespace, name } = object.metadata;
+    return { resource: this.options.resource, namespace, name };
+  }
+
+  log(object: KubernetesObject, level: 'debug' | 'info' | 'warn', message: string): void {
+    const { namespace, name, uid, resourceVersion } = object.metadata;
+    this.options.logger[level]({ namespace, name, uid, resourceVersion }, message);
+  }
+
+  /**
+   * An object that slipped past admission gets its finalizer before anything irreversible; the rest is done then. Gives
+   * what to do now, undefined where the object is guarded. While the bundle is drained nothing is guarded, so it is only
+   * copied: a finalizer that nobody is left to take off would hold it for ever.
+   */
+  async guardFirst(object: KubernetesObject): Promise<ReconcileResult | undefined> {
+    if (hasFinalizer(object)) return undefined;
+    const { mayGuard, storage, client, witness } = this.options;
+    switch (mayGuard?.() ?? 'yes') {
+      case 'unknown':
+        return { kind: 'requeue-after', delayMs: UNKNOWN_MS };
+      case 'no':
+        await storage.upsert(this.row(object));
+        return done;
+      case 'yes':
+        await client.patch(this.ref(object), addFinalizerPatch(object));
+        this.log(object, 'info', 'Finalizer added to an object that was created without it');
+        witness?.(object, 'Guarded', 'The finalizer was added.');
+        return done;
+    }
+  }
+}
+
+/** Whoever deletes this way deletes exactly the state at hand, or nothing. */
+export function preconditions({ metadata }: KubernetesObject): {
+  readonly uid: string;
+  readonly resourceVersion: string;
+} {
+  return { uid: metadata.uid, resourceVersion: metadata.resourceVersion };
+}
+
+export function refuseStale(outcome: WriteOutcome, object: KubernetesObject): void {
+  if (outcome === 'stale') throw new StaleStateError(object.metadata.resourceVersion);
+}

@@ -1,0 +1,180 @@
+// Putting an object back into the cluster from its row. Nothing is created before the API server has accepted a dry run,
+// and a name that is in use is left alone. A restore that was broken off is finished by running it again.
+import type { KindDefinition } from '../api/kind.ts';
+import {
+  ALLOW_ARCHIVED_NAME_ANNOTATION,
+  DELETING_ANNOTATION,
+  FINALIZER,
+  IMMUTABLE_ANNOTATION,
+  REQUESTED_BY_ANNOTATION,
+  RESTORED_FROM_ANNOTATION,
+} from '../api/names.ts';
+import type { KubernetesObject } from '../api/object.ts';
+import { isJsonObject, type JsonObject, valueAt } from '../base/json.ts';
+import { parseLossless } from '../base/lossless-json.ts';
+import type { KubeClient, ObjectRef, Resource } from '../kube/client.ts';
+import { isKubeError } from '../kube/errors.ts';
+import type { MetadataStorage, StoredObject } from '../storage/metadata-storage.ts';
+import { openObject, REDACTED, type SensitiveValues } from '../storage/sensitive.ts';
+import { NothingStoredError, NotRestorableError, RestoreConflictError } from './errors.ts';
+
+export interface RestoreRequest {
+  readonly kind: KindDefinition;
+  readonly namespace: string;
+  readonly name: string;
+  /** Undefined: the incarnation that is evicted, else the one deleted last. */
+  readonly uid: string | undefined;
+  /** Asks the API server and creates nothing. */
+  readonly dryRun: boolean;
+  /** Noted on the object; undefined: whoever creates it is who asks. */
+  readonly requestedBy?: string;
+}
+
+export interface Restored {
+  readonly outcome: 'would be restored' | 'restored';
+  /** Of the new object; undefined for a dry run. */
+  readonly uid: string | undefined;
+  readonly restoredFrom: string;
+  /** Paths that MySQL never had, and that have to be set by hand. */
+  readonly missing: readonly string[];
+  /** Owners and finalizers of others are not put back; their objects may be gone. */
+  readonly dropped: readonly string[];
+}
+
+export interface RestoreParts {
+  readonly client: KubeClient;
+  readonly resource: Resource;
+  readonly storage: MetadataStorage;
+  /** Opens what was sealed. */
+  readonly sensitive: SensitiveValues;
+}
+
+const INCARNATIONS = 1000;
+
+export async function restore(request: RestoreRequest, parts: RestoreParts): Promise<Restored> {
+  const { client, resource } = parts;
+  const { stored, beside } = await findStored(request, parts.storage);
+  const row = parseLossless(stored.json) as JsonObject;
+  const object = openObject(request.kind, row, parts.sensitive) as KubernetesObject;
+  const { manifest, missing, dropped } = manifestOf(request.kind, object);
+  const { namespace, name } = stored;
+  const ref: ObjectRef = { resource, namespace, name };
+  const live = await current(client, ref);
+  const begun = live?.metadata.annotations?.[RESTORED_FROM_ANNOTATION] === stored.uid;
+  if (live !== undefined && !begun) throw new RestoreConflictError(`${namespace}/${name}`, live.metadata.uid);
+  const facts = { restoredFrom: stored.uid, missing, dropped };
+  const asked = annotated(manifest, {
+    [REQUESTED_BY_ANNOTATION]: request.requestedBy,
+    [ALLOW_ARCHIVED_NAME_ANNOTATION]: beside?.uid,
+  });
+  if (live === undefined) await create(client, ref, asked, { dryRun: true });
+  if (request.dryRun) return { outcome: 'would be restored', uid: undefined, ...facts };
+  const restored = live ?? (await create(client, ref, asked, { dryRun: false }));
+  await restoreStatus(client, ref, restored, object['status']);
+  return { outcome: 'restored', uid: restored.metadata.uid, ...facts };
+}
+
+interface Source {
+  readonly stored: StoredObject;
+  /** Of the same name and evicted after it: stays in the database beside what is restored. */
+  readonly beside: StoredObject | undefined;
+}
+
+async function findStored(request: RestoreRequest, storage: MetadataStorage): Promise<Source> {
+  const { kind, namespace, name, uid } = request;
+  const all = await storage.incarnations(kind, namespace, name, INCARNATIONS);
+  const wanted =
+    uid === undefined
+      ? (all.find(({ state }) => state === 'evicted') ?? all.find(({ state }) => state === 'deleted'))
+      : all.find((each) => each.uid === uid);
+  if (wanted === undefined) throw new NothingStoredError(`${kind.kind} ${namespace}/${name}`, uid);
+  if (wanted.state === 'live' || wanted.state === 'evicting')
+    throw new NotRestorableError(`${kind.kind} ${namespace}/${name}`, wanted.state);
+  return { stored: wanted, beside: lastEvictedAfter(wanted, all) };
+}
+
+function lastEvictedAfter(stored: StoredObject, all: readonly StoredObject[]): StoredObject | undefined {
+  const time = ({ evictTime = '' }: StoredObject): string => evictTime;
+  const later = all.filter((each) => each.state === 'evicted' && each.uid !== stored.uid && time(each) >= time(stored));
+  return later.toSorted((left, right) => (time(left) < time(right) ? -1 : 1)).at(-1);
+}
+
+/** What a person would apply: nothing that the API server or another incarnation has to say. */
+export function manifestOf(
+  kind: KindDefinition,
+  object: KubernetesObject,
+): { readonly manifest: JsonObject; readonly missing: readonly string[]; readonly dropped: readonly string[] } {
+  const { metadata } = object;
+  const {
+    [DELETING_ANNOTATION]: _deleting,
+    [IMMUTABLE_ANNOTATION]: _immutable,
+    [REQUESTED_BY_ANNOTATION]: _requester,
+    [ALLOW_ARCHIVED_NAME_ANNOTATION]: _beside,
+    ...annotations
+  } = metadata.annotations ?? {};
+  const owners: unknown = metadata['ownerReferences'];
+  const finalizers = (metadata.finalizers ?? []).filter((each) => each !== FINALIZER);
+  const dropped = [
+    ...(Array.isArray(owners) && owners.length > 0 ? ['metadata.ownerReferences'] : []),
+    ...finalizers.map((each) => `the finalizer ${each}`),
+  ];
+  const { status: _status, metadata: _metadata, ...content } = object;
+  const missing = kind.sensitive.filter((path) => valueAt(object, path) === REDACTED);
+  const manifest: JsonObject = {
+    ...(content as JsonObject),
+    metadata: {
+      ...{ namespace: metadata.namespace, name: metadata.name, finalizers: [FINALIZER] },
+      ...(metadata.labels === undefined ? {} : { labels: { ...metadata.labels } }),
+      annotations: { ...annotations, [RESTORED_FROM_ANNOTATION]: metadata.uid },
+    },
+  };
+  return { manifest: missing.reduce(without, manifest), missing: missing.map((path) => path.join('.')), dropped };
+}
+
+function annotated(manifest: JsonObject, wanted: Readonly<Record<string, string | undefined>>): JsonObject {
+  const added = Object.entries(wanted).filter((entry): entry is [string, string] => entry[1] !== undefined);
+  const metadata = manifest['metadata'] as JsonObject;
+  const annotations = { ...(metadata['annotations'] as JsonObject), ...Object.fromEntries(added) };
+  return { ...manifest, metadata: { ...metadata, annotations } };
+}
+
+function without(object: JsonObject, [step = '', ...rest]: readonly string[]): JsonObject {
+  const { [step]: child, ...others } = object;
+  return isJsonObject(child) && rest.length > 0 ? { ...others, [step]: without(child, rest) } : others;
+}
+
+async function current(client: KubeClient, ref: ObjectRef): Promise<KubernetesObject | undefined> {
+  try {
+    return await client.get(ref);
+  } catch (error) {
+    if (isKubeError(error, 'NotFound')) return undefined;
+    throw error;
+  }
+}
+
+async function create(
+  client: KubeClient,
+  { resource, namespace, name }: ObjectRef,
+  manifest: object,
+  options: { readonly dryRun: boolean },
+): Promise<KubernetesObject> {
+  try {
+    return await client.create(resource, namespace, manifest, options);
+  } catch (error) {
+    if (isKubeError(error, 'Conflict')) throw new RestoreConflictError(`${namespace}/${name}`, undefined);
+    throw error;
+  }
+}
+
+/** A create never writes the status; whoever broke off before this left it empty. */
+async function restoreStatus(
+  client: KubeClient,
+  ref: ObjectRef,
+  restored: KubernetesObject,
+  status: unknown,
+): Promise<void> {
+  const empty = !isJsonObject(restored['status']) || Object.keys(restored['status']).length === 0;
+  if (!empty || !isJsonObject(status) || Object.keys(status).length === 0) return;
+  const { resourceVersion } = restored.metadata;
+  await client.mergePatch(ref, { metadata: { resourceVersion }, status }, { subresource: 'status' });
+}

@@ -1,0 +1,76 @@
+// Rows whose objects are not in the API server. Marking them deleted is right for an object that left unguarded, and a
+// disaster where the program looks at the wrong cluster, so it takes three things: an answer of the API server for each
+// object by name, a CRD that is there, and a number that is small for the table.
+import type { KindDefinition } from '../api/kind.ts';
+import type { Clock } from '../base/clock.ts';
+import type { KubeClient, Resource } from '../kube/client.ts';
+import { isKubeError } from '../kube/errors.ts';
+import type { MetadataStorage, StoredIdentity } from '../storage/metadata-storage.ts';
+import { definitionOf } from './crd-state.ts';
+import { inParallel } from './in-parallel.ts';
+
+export interface VanishedLimits {
+  /** Most rows of a table, in percent, that may be marked deleted at once. */
+  readonly maxPercent: number;
+}
+
+/** So few may always be marked, unless they are all there is. */
+const ALWAYS_ALLOWED = 10;
+
+export type Verdict = 'mark' | 'too-many' | 'nothing-in-common';
+
+/** Pure: whether so many missing objects are to be believed. `rows` counts the rows that should be in the cluster. */
+export function judgeVanished(
+  counts: { readonly rows: number; readonly vanished: number },
+  limits: VanishedLimits,
+): Verdict {
+  const { rows, vanished } = counts;
+  if (vanished > 1 && vanished === rows) return 'nothing-in-common';
+  if (vanished <= ALWAYS_ALLOWED) return 'mark';
+  return vanished * 100 > rows * limits.maxPercent ? 'too-many' : 'mark';
+}
+
+export interface VanishedContext {
+  readonly kind: KindDefinition;
+  readonly resource: Resource;
+  readonly client: KubeClient;
+  readonly storage: MetadataStorage;
+  readonly clock: Clock;
+}
+
+/** Those whose uid the API server really does not have, asked one by one. Any failure to get an answer is an error. */
+export async function confirmVanished<T extends Pick<StoredIdentity, 'uid' | 'namespace' | 'name'>>(
+  { client, resource }: Pick<VanishedContext, 'client' | 'resource'>,
+  candidates: readonly T[],
+): Promise<readonly T[]> {
+  const answers = await inParallel(candidates, async ({ uid, namespace, name }) => {
+    try {
+      return (await client.get({ resource, namespace, name })).metadata.uid !== uid;
+    } catch (error) {
+      if (isKubeError(error, 'NotFound')) return true;
+      throw error;
+    }
+  });
+  return candidates.filter((_, index) => answers[index]);
+}
+
+/**
+ * Marks the rows deleted, each at the version that was read, so that a state which arrives meanwhile wins. Evicted where
+ * that was intended, and where the object went with an earlier definition: nobody asked for it to be deleted. Returns how
+ * many were marked; none where the CRD is missing or being deleted.
+ */
+export async function markVanished(
+  { kind, client, storage, clock }: VanishedContext,
+  rows: readonly Pick<StoredIdentity, 'uid' | 'resourceVersion'>[],
+  reason: string,
+): Promise<number> {
+  if (rows.length === 0) return 0;
+  const definition = await definitionOf(client, kind);
+  if (definition.state !== 'present') return 0;
+  const keptBefore = definition.since;
+  const outcomes = await inParallel(rows, ({ uid, resourceVersion }) => {
+    const vanished = { uid, resourceVersion, ...(keptBefore === undefined ? {} : { keptBefore }) };
+    return storage.markVanished(kind, vanished, clock.now(), reason);
+  });
+  return outcomes.filter((outcome) => outcome === 'updated').length;
+}
