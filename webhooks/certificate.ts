@@ -9,21 +9,25 @@ export class CertificateError extends CodedError {
   }
 }
 
+/** A certificate chain and its private key, as PEM. */
 export interface KeyPair {
   readonly cert: string;
   readonly key: string;
+  /** When the certificate of the server, the first of the chain, expires. */
+  readonly notAfter: Date;
 }
 
 /** Reads tls.crt and tls.key from the folder and proves that they belong together. */
 export function loadKeyPair(certDir: string): KeyPair {
   const cert = read(join(certDir, 'tls.crt'));
   const key = read(join(certDir, 'tls.key'));
-  if (!matches(cert, key)) {
+  const { matches, notAfter } = examine(cert, key);
+  if (!matches) {
     throw new CertificateError(
       `${join(certDir, 'tls.crt')} and tls.key do not belong together. Mount both from the same Secret.`,
     );
   }
-  return { cert, key };
+  return { cert, key, notAfter };
 }
 
 function read(path: string): string {
@@ -36,9 +40,10 @@ function read(path: string): string {
   }
 }
 
-function matches(cert: string, key: string): boolean {
+function examine(cert: string, key: string): { readonly matches: boolean; readonly notAfter: Date } {
   try {
-    return new X509Certificate(cert).checkPrivateKey(createPrivateKey(key));
+    const certificate = new X509Certificate(cert);
+    return { matches: certificate.checkPrivateKey(createPrivateKey(key)), notAfter: certificate.validToDate };
   } catch (error) {
     // OpenSSL's text names the problem and never holds key material.
     throw new CertificateError(`The certificate or the key is not valid PEM: ${messageOf(error)}`);

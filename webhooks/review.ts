@@ -15,13 +15,32 @@ export class ReviewError extends CodedError {
 
 export type Operation = 'CREATE' | 'UPDATE' | 'DELETE' | 'CONNECT';
 
+export interface GroupVersionKind {
+  readonly group: string;
+  readonly version: string;
+  readonly kind: string;
+}
+
 export interface AdmissionRequest {
   readonly uid: string;
   readonly operation: Operation;
+  /** Group and version of the resource, as the rule that matched names it. */
+  readonly group: string;
+  readonly version: string;
   readonly plural: string;
+  /** Empty for the object itself. */
+  readonly subresource: string;
+  /** What the object in this review is. */
+  readonly kind: GroupVersionKind;
+  /** What the client sent; differs from `kind` where the API server has converted it. */
+  readonly requestKind: GroupVersionKind;
   readonly namespace: string;
   readonly name: string;
   readonly username: string;
+  readonly userUid: string;
+  readonly groups: readonly string[];
+  /** Whatever else the authenticator knows of the user. */
+  readonly userExtra: Readonly<Record<string, readonly string[]>>;
   readonly dryRun: boolean;
   readonly object: JsonObject | undefined;
   readonly oldObject: JsonObject | undefined;
@@ -36,10 +55,13 @@ export interface PatchOperation {
 /** A policy's answer. An empty patch changes nothing. */
 export interface Allowed {
   readonly patch: readonly PatchOperation[];
+  readonly warnings: readonly string[];
   readonly auditAnnotations: Readonly<Record<string, string>>;
 }
 
-const API_VERSION = 'admission.k8s.io/v1';
+export const API_VERSION = 'admission.k8s.io/v1';
+/** The API server cuts longer warnings once there are many. */
+const MAX_WARNING = 256;
 const operations: readonly string[] = ['CREATE', 'UPDATE', 'DELETE', 'CONNECT'];
 
 export function decodeReview(body: Buffer): AdmissionRequest {
@@ -57,10 +79,10 @@ export function decodeReview(body: Buffer): AdmissionRequest {
   return {
     uid,
     operation: operation as Operation,
-    plural: textOf(objectOf(request['resource'])?.['resource']),
+    ...resourceOf(request),
+    ...userOf(objectOf(request['userInfo'])),
     namespace: textOf(request['namespace']),
     name: textOf(request['name']),
-    username: textOf(objectOf(request['userInfo'])?.['username']),
     dryRun: request['dryRun'] === true,
     object: objectOf(request['object']),
     oldObject: objectOf(request['oldObject']),
@@ -76,8 +98,55 @@ export function encodeAllowed(uid: string, allowed: Allowed): JsonObject {
   return {
     apiVersion: API_VERSION,
     kind: 'AdmissionReview',
-    response: { uid, allowed: true, ...patch, auditAnnotations: { ...allowed.auditAnnotations } },
+    response: {
+      uid,
+      allowed: true,
+      ...patch,
+      ...warningsOf(allowed),
+      auditAnnotations: { ...allowed.auditAnnotations },
+    },
   };
+}
+
+function resourceOf(
+  request: JsonObject,
+): Pick<AdmissionRequest, 'group' | 'version' | 'plural' | 'subresource' | 'kind' | 'requestKind'> {
+  const resource = objectOf(request['resource']);
+  const kind = groupVersionKind(request['kind']);
+  return {
+    group: textOf(resource?.['group']),
+    version: textOf(resource?.['version']),
+    plural: textOf(resource?.['resource']),
+    subresource: textOf(request['subResource']),
+    kind,
+    requestKind: objectOf(request['requestKind']) === undefined ? kind : groupVersionKind(request['requestKind']),
+  };
+}
+
+function userOf(user: JsonObject | undefined): Pick<AdmissionRequest, 'username' | 'userUid' | 'groups' | 'userExtra'> {
+  return {
+    username: textOf(user?.['username']),
+    userUid: textOf(user?.['uid']),
+    groups: textsOf(user?.['groups']),
+    userExtra: extraOf(user?.['extra']),
+  };
+}
+
+/** As the protocol wants them: one line each, and no more than the API server passes on whole. */
+export function warningsOf({ warnings }: { readonly warnings: readonly string[] }): { readonly warnings?: string[] } {
+  return warnings.length === 0 ? {} : { warnings: warnings.map((warning) => oneLine(warning, MAX_WARNING)) };
+}
+
+/** Printable ASCII, which survives every header, terminal and log on its way, cut at this many characters. */
+export function oneLine(text: string, maximum: number): string {
+  const blank = text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]+/gu, ' ');
+  const line = blank.replace(/[^ -~]/gu, '?').trim();
+  return line.length <= maximum ? line : `${line.slice(0, maximum - 3)}...`;
+}
+
+function groupVersionKind(value: unknown): GroupVersionKind {
+  const found = objectOf(value);
+  return { group: textOf(found?.['group']), version: textOf(found?.['version']), kind: textOf(found?.['kind']) };
 }
 
 function parseJson(body: Buffer): unknown {
@@ -95,4 +164,12 @@ function objectOf(value: unknown): JsonObject | undefined {
 
 function textOf(value: unknown): string {
   return typeof value === 'string' ? value : '';
+}
+
+function textsOf(value: unknown): readonly string[] {
+  return Array.isArray(value) ? value.filter((item) => typeof item === 'string') : [];
+}
+
+function extraOf(value: unknown): Readonly<Record<string, readonly string[]>> {
+  return Object.fromEntries(Object.entries(objectOf(value) ?? {}).map(([key, items]) => [key, textsOf(items)]));
 }

@@ -1,30 +1,49 @@
-// The mutating policy: every object is created with our finalizer, whoever creates it.
+// The mutating policy: every object is created with our finalizer and keeps it, whoever writes.
 //
 //   request                                   answer
 //   CREATE or UPDATE, finalizers missing/null  add the list
 //   CREATE or UPDATE, list without ours        append ours
 //   ours present, also twice                   nothing: the API server keeps duplicates
+//   UPDATE that lost ours and a mark           as above, and the mark again: see marks-kept.ts
 //   UPDATE of an object that is being deleted  nothing: the API server refuses new finalizers there
+//   UPDATE of an object that is opted out      nothing: a person may release it by hand
 //   UPDATE by the reconciler                   nothing: it takes the finalizer off when MySQL has the final state
 //   DELETE, CONNECT, no object                 nothing: a patch would be an error
-import { FINALIZER } from '../../src/api/names.ts';
+import { FINALIZER, UNGUARDED_ANNOTATION } from '../../src/api/names.ts';
 import { type JsonObject, valueAt } from '../../src/base/json.ts';
 import type { AdmissionRequest, Allowed, PatchOperation } from '../review.ts';
+import { isGuarded } from './guarded.ts';
+import { annotationsOf, lostMarks } from './marks-kept.ts';
 
 export interface FinalizerPolicyOptions {
   /** Full user name of the reconciler's service account. */
   readonly reconcilerUser: string;
 }
 
-const FINALIZERS_PATH = '/metadata/finalizers';
+/** Names of the mutating policies: metric labels, audit annotations and headings of docs/admission.md. */
+export const mutatingPolicies = ['finalizer', 'marks-kept'] as const;
 
-export function injectFinalizer(request: AdmissionRequest, options: FinalizerPolicyOptions): Allowed {
+const FINALIZERS_PATH = '/metadata/finalizers';
+const ANNOTATIONS_PATH = '/metadata/annotations';
+
+export function guard(request: AdmissionRequest, options: FinalizerPolicyOptions): Allowed {
   const { object } = request;
-  if (object === undefined || !mayPatch(request, options)) return answer('skipped', []);
-  const finalizers = valueAt(object, ['metadata', 'finalizers']);
-  if (!Array.isArray(finalizers)) return answer('added', [{ op: 'add', path: FINALIZERS_PATH, value: [FINALIZER] }]);
-  if (finalizers.includes(FINALIZER)) return answer('present', []);
-  return answer('added', [{ op: 'add', path: `${FINALIZERS_PATH}/-`, value: FINALIZER }]);
+  if (object === undefined || !mayPatch(request, options)) return { ...nothing, auditAnnotations: audit('skipped') };
+  if (isGuarded(object)) return { ...nothing, auditAnnotations: audit('present') };
+  const marks = lostMarks(request);
+  return {
+    patch: [addFinalizer(object), ...restoreMarks(object, marks)],
+    warnings: marks.map(
+      (mark) => `${mark} was kept, though this update drops it; to take it off, set it to "false" or patch it away`,
+    ),
+    auditAnnotations: { ...audit('added'), ...(marks.length === 0 ? {} : { 'marks-kept': marks.join(',') }) },
+  };
+}
+
+const nothing = { patch: [], warnings: [] } as const;
+
+function audit(finalizer: 'added' | 'present' | 'skipped'): Readonly<Record<string, string>> {
+  return { finalizer };
 }
 
 function mayPatch(request: AdmissionRequest, options: FinalizerPolicyOptions): boolean {
@@ -33,7 +52,8 @@ function mayPatch(request: AdmissionRequest, options: FinalizerPolicyOptions): b
       return true;
     case 'UPDATE': {
       const deleting = isDeleting(request.object) || isDeleting(request.oldObject);
-      return !deleting && request.username !== options.reconcilerUser;
+      const optedOut = valueAt(request.object, ['metadata', 'annotations', UNGUARDED_ANNOTATION]) === 'true';
+      return !deleting && !optedOut && request.username !== options.reconcilerUser;
     }
     case 'DELETE':
     case 'CONNECT':
@@ -46,6 +66,21 @@ function isDeleting(object: JsonObject | undefined): boolean {
   return timestamp !== undefined && timestamp !== null;
 }
 
-function answer(finalizer: 'added' | 'present' | 'skipped', patch: readonly PatchOperation[]): Allowed {
-  return { patch, auditAnnotations: { finalizer } };
+function addFinalizer(object: JsonObject): PatchOperation {
+  return Array.isArray(valueAt(object, ['metadata', 'finalizers']))
+    ? { op: 'add', path: `${FINALIZERS_PATH}/-`, value: FINALIZER }
+    : { op: 'add', path: FINALIZERS_PATH, value: [FINALIZER] };
+}
+
+function restoreMarks(object: JsonObject, marks: readonly string[]): readonly PatchOperation[] {
+  if (marks.length === 0) return [];
+  if (annotationsOf(object) === undefined) {
+    return [{ op: 'add', path: ANNOTATIONS_PATH, value: Object.fromEntries(marks.map((mark) => [mark, 'true'])) }];
+  }
+  return marks.map((mark) => ({ op: 'add', path: `${ANNOTATIONS_PATH}/${escaped(mark)}`, value: 'true' }));
+}
+
+/** One key as a step of a JSON Pointer. */
+function escaped(key: string): string {
+  return key.replaceAll('~', '~0').replaceAll('/', '~1');
 }

@@ -1,0 +1,21 @@
+import type { JsonObject } from '../src/base/json.ts';
+import type { Decision } from './policy.ts';
+import { API_VERSION, oneLine, warningsOf } from './review.ts';
+
+/** A refusal is shown inside the lines of kubectl, Argo CD and Flux; more would be cut there without a mark. */
+const MAX_MESSAGE = 200;
+
+/** The answer to a validating review: a denial is a 403 with the reason Forbidden and one line. */
+export function encodeDecision(uid: string, decision: Decision): JsonObject {
+  const answer = decision.allowed
+    ? { auditAnnotations: { ...decision.auditAnnotations } }
+    : {
+        auditAnnotations: { rule: decision.policy },
+        status: { code: 403, reason: 'Forbidden', message: oneLine(decision.message, MAX_MESSAGE) },
+      };
+  return {
+    apiVersion: API_VERSION,
+    kind: 'AdmissionReview',
+    response: { uid, allowed: decision.allowed, ...warningsOf(decision), ...answer },
+  };
+}

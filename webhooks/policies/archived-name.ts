@@ -1,0 +1,39 @@
+// Creating an object under the name of one that was evicted makes two of the same name: for a run it means running
+// again. Off unless names are remembered (src/gitops/remembered-names.ts); what is not known is allowed.
+//
+//   the name of an evicted object                        refused, or a warning by setting
+//   with an annotation that names the evicted object     allowed with a warning: a restore, or on purpose
+//   any other name, deleted objects among them           allowed
+import { allKinds } from '../../src/api/kinds.ts';
+import { ALLOW_ARCHIVED_NAME_ANNOTATION, GROUP, RESTORED_FROM_ANNOTATION } from '../../src/api/names.ts';
+import { valueAt } from '../../src/base/json.ts';
+import type { ValidatingPolicy, Verdict } from '../policy.ts';
+import type { NameMemory } from '../ports.ts';
+import type { AdmissionRequest } from '../review.ts';
+import { quoted } from './message.ts';
+
+const kindOfPlural = new Map(allKinds.map(({ plural, kind }) => [plural, kind]));
+
+export function archivedName(names: NameMemory, mode: 'deny' | 'warn'): ValidatingPolicy {
+  return {
+    name: 'archived-name',
+    appliesTo: ({ group, plural, operation, subresource }) =>
+      group === GROUP && subresource === '' && operation === 'CREATE' && kindOfPlural.has(plural),
+    review: (request) => reviewCreate(request, names, mode),
+  };
+}
+
+/** A restore of this very object, and of an older one of the name. Both say which archived object their author knows. */
+const permissions = [RESTORED_FROM_ANNOTATION, ALLOW_ARCHIVED_NAME_ANNOTATION];
+
+function reviewCreate(request: AdmissionRequest, names: NameMemory, mode: 'deny' | 'warn'): Verdict {
+  const { plural, namespace, name, object } = request;
+  const kind = kindOfPlural.get(plural) ?? '';
+  const known = names.recall({ kind, namespace, name });
+  if (known?.end !== 'evicted') return { allowed: true };
+  if (permissions.some((annotation) => valueAt(object, ['metadata', 'annotations', annotation]) === known.uid)) {
+    return { allowed: true, warnings: [`an archived ${kind} of this name stays in the database beside this one`] };
+  }
+  const message = `${kind} ${quoted(name)} is archived; remove it from Git or restore it, or permit another by annotation ${ALLOW_ARCHIVED_NAME_ANNOTATION}=${quoted(known.uid, 36)}`;
+  return mode === 'deny' ? { allowed: false, message } : { allowed: true, warnings: [message] };
+}

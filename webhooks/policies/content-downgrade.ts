@@ -1,0 +1,101 @@
+// Fields that say which version an object is only move forward. Which fields, and in which order, is in the catalogue
+// of kinds; what happens is a setting per kind.
+//
+//   equal, higher, or set for the first time   allowed
+//   lower, taken away, or true turned to false refused, unless the annotation names the value that is written
+//   not comparable                             allowed with a warning
+//   created again, lower than the object that had    as above, where names are remembered: deleting it first is no way
+//   the name before                                  around the rule
+//   a finished run that is turned back         refused; in a write of status a warning, because a controller would
+//                                              repeat a refused one for ever
+import type { DowngradeMode, KindDefinition } from '../../src/api/kind.ts';
+import { allKinds } from '../../src/api/kinds.ts';
+import { GROUP } from '../../src/api/names.ts';
+import { valueAt } from '../../src/base/json.ts';
+import { comparedFields } from '../../src/gitops/remembered-names.ts';
+import type { ValidatingPolicy, Verdict } from '../policy.ts';
+import type { NameMemory } from '../ports.ts';
+import type { AdmissionRequest } from '../review.ts';
+import { quoted } from './message.ts';
+import { permitHint, permitsDowngrade } from './override.ts';
+import { type Movement, movementBetween, movementOf } from './version-field.ts';
+
+/** By kind; kinds that are missing have the mode of the catalogue. */
+export type DowngradeModes = Readonly<Record<string, DowngradeMode>>;
+
+const ofPlural = new Map(allKinds.map((kind) => [kind.plural, kind]));
+
+export function contentDowngrade(modes: DowngradeModes, names: NameMemory): ValidatingPolicy {
+  const modeOf = (kind: KindDefinition): DowngradeMode => modes[kind.kind] ?? kind.downgrades;
+  return {
+    name: 'content-downgrade',
+    appliesTo: ({ group, plural, operation, subresource }) => {
+      const kind = ofPlural.get(plural);
+      if (group !== GROUP || kind === undefined || kind.versionFields.length === 0) return false;
+      if (modeOf(kind) === 'off') return false;
+      if (operation === 'CREATE') return subresource === '';
+      return operation === 'UPDATE' && (subresource === '' || subresource === 'status');
+    },
+    review: (request) => {
+      const kind = ofPlural.get(request.plural);
+      if (kind === undefined) return { allowed: true };
+      const movements =
+        request.operation === 'CREATE' ? sinceDeparture(request, kind, names) : sinceUpdate(request, kind);
+      return judge(request, movements, modeOf(kind));
+    },
+  };
+}
+
+interface FieldMovement {
+  readonly path: string;
+  readonly movement: Movement;
+}
+
+function sinceUpdate(
+  { object = {}, oldObject = {} }: AdmissionRequest,
+  kind: KindDefinition,
+): readonly FieldMovement[] {
+  return kind.versionFields.map((field) => {
+    return { path: field.path.join('.'), movement: movementOf(field, oldObject, object) };
+  });
+}
+
+/** Compared with the object that had the name before. */
+function sinceDeparture(
+  { namespace, name, object = {} }: AdmissionRequest,
+  kind: KindDefinition,
+  names: NameMemory,
+): readonly FieldMovement[] {
+  const { versions = [] } = names.recall({ kind: kind.kind, namespace, name }) ?? {};
+  return comparedFields(kind).map((field, index) => {
+    return {
+      path: field.path.join('.'),
+      movement: movementBetween(field, versions[index], valueAt(object, field.path)),
+    };
+  });
+}
+
+function judge(
+  { object = {}, subresource }: AdmissionRequest,
+  movements: readonly FieldMovement[],
+  mode: DowngradeMode,
+): Verdict {
+  const warnings: string[] = [];
+  for (const { path, movement } of movements) {
+    const message = sayMovement(path, movement);
+    if (movement.kind === 'forward' || message === undefined) continue;
+    if (movement.kind === 'backward' && !permitsDowngrade(object, movement.to)) {
+      if (mode === 'deny' && subresource === '') return { allowed: false, message };
+    }
+    warnings.push(message);
+  }
+  return { allowed: true, warnings };
+}
+
+/** Undefined where there is nothing to say. */
+function sayMovement(path: string, movement: Movement): string | undefined {
+  if (movement.kind === 'forward') return undefined;
+  const move = `${path} ${quoted(movement.from)} -> ${quoted(movement.to)}`;
+  if (movement.kind === 'unordered') return `${move}: no order is known between these versions`;
+  return `${move} is a downgrade; ${permitHint(movement.to)}`;
+}

@@ -1,0 +1,93 @@
+// Two annotations delete an object or move it out of etcd. Whoever may write annotations could do so past RBAC, so
+// setting one needs the verb that it stands for.
+//
+//   the request                                       answer
+//   CREATE with a mark                                refused, or a warning by setting: a manifest that says so comes
+//                                                     back and goes again for ever
+//   UPDATE that sets a mark, user may delete          allowed
+//   … user may not delete                             refused
+//   … nobody can say in time                          refused: the same user can delete as soon as RBAC answers
+//   UPDATE that keeps or takes off a mark             allowed
+//   a mark with a value other than "true"             a warning: it does nothing
+//
+// The word of the second annotation's name is one that clients take for a reason to create the object anew, so
+// messages describe it.
+import { DELETING_ANNOTATION, GROUP, IMMUTABLE_ANNOTATION } from '../../src/api/names.ts';
+import { type JsonObject, valueAt } from '../../src/base/json.ts';
+import type { PolicyContext, ValidatingPolicy, Verdict } from '../policy.ts';
+import type { AccessReviewer } from '../ports.ts';
+import type { AdmissionRequest } from '../review.ts';
+import { quoted } from './message.ts';
+
+const marks = [
+  { annotation: DELETING_ANNOTATION, shown: DELETING_ANNOTATION },
+  { annotation: IMMUTABLE_ANNOTATION, shown: 'the eviction annotation' },
+] as const;
+type Mark = (typeof marks)[number];
+
+export function protectMarks(access: AccessReviewer, createMarked: 'deny' | 'warn'): ValidatingPolicy {
+  return {
+    name: 'protect-marks',
+    appliesTo: ({ group, operation, subresource }) =>
+      group === GROUP && subresource === '' && (operation === 'CREATE' || operation === 'UPDATE'),
+    review: (request, context) => {
+      const set = marks.filter(({ annotation }) => isSetBy(request, annotation));
+      const warnings = marks.filter(({ annotation }) => isMeant(request, annotation)).map(hasNoEffect);
+      const [mark] = set;
+      if (mark === undefined) return { allowed: true, warnings };
+      return request.operation === 'CREATE'
+        ? reviewCreate(mark, createMarked, warnings)
+        : reviewUpdate(request, mark, { access, warnings, context });
+    },
+  };
+}
+
+function isSetBy({ object, oldObject }: AdmissionRequest, annotation: string): boolean {
+  return valueOf(object, annotation) === 'true' && valueOf(oldObject, annotation) !== 'true';
+}
+
+/** Whether somebody now writes a value that looks like "true" and is not. */
+function isMeant({ object, oldObject }: AdmissionRequest, annotation: string): boolean {
+  const value = valueOf(object, annotation);
+  if (value === 'true' || value === undefined || value === valueOf(oldObject, annotation)) return false;
+  return typeof value === 'string' && !['', 'false'].includes(value);
+}
+
+function valueOf(object: JsonObject | undefined, annotation: string): unknown {
+  return valueAt(object, ['metadata', 'annotations', annotation]);
+}
+
+function hasNoEffect({ shown }: Mark): string {
+  return `${shown} has no effect unless its value is exactly "true"`;
+}
+
+function reviewCreate({ shown }: Mark, mode: 'deny' | 'warn', warnings: readonly string[]): Verdict {
+  const message = `a new object must not carry ${shown}: it would leave the cluster at once, each time it is applied; remove it from the manifest`;
+  return mode === 'deny' ? { allowed: false, message } : { allowed: true, warnings: [...warnings, message] };
+}
+
+interface Asking {
+  readonly access: AccessReviewer;
+  readonly warnings: readonly string[];
+  readonly context: PolicyContext;
+}
+
+async function reviewUpdate(
+  request: AdmissionRequest,
+  { shown }: Mark,
+  { access, warnings, context }: Asking,
+): Promise<Verdict> {
+  const { username, plural } = request;
+  switch (await access.mayDelete(request, request, context.signal)) {
+    case 'yes':
+      return { allowed: true, warnings };
+    case 'no': {
+      const message = `${shown} needs the right to delete: ${quoted(username, 50)} may not delete this object; ask for the verb delete on ${quoted(plural)}`;
+      return { allowed: false, message };
+    }
+    case 'unknown': {
+      const message = `${shown} needs the right to delete, and the API server did not say in time whether ${quoted(username, 50)} has it; try again`;
+      return { allowed: false, message };
+    }
+  }
+}

@@ -1,0 +1,46 @@
+// The validating rules, in the order they are asked. docs/admission.md has one heading for each.
+import type { ValidatingPolicy } from '../policy.ts';
+import type { AccessReviewer, NameMemory, ObjectCensus } from '../ports.ts';
+import { apiVersionDowngrade } from './api-version.ts';
+import { archivedName } from './archived-name.ts';
+import { contentDowngrade, type DowngradeModes } from './content-downgrade.ts';
+import { crdDeletion } from './crd-deletion.ts';
+import { crdDowngrade } from './crd-downgrade.ts';
+import { fieldRules } from './field-rules.ts';
+import { ingesterDowngrade } from './ingester-downgrade.ts';
+import { ownedDeletion } from './owned-deletion.ts';
+import { protectMarks } from './protect-marks.ts';
+import { sameKind } from './same-kind.ts';
+
+/** The section `admission` of the configuration. */
+export interface AdmissionSettings {
+  readonly incomparableVersions: 'deny' | 'warn';
+  readonly contentDowngrades: DowngradeModes;
+  readonly minimumApiVersion: string;
+  readonly createMarked: 'deny' | 'warn';
+  readonly archivedNames: 'deny' | 'warn';
+  readonly ownedDeletions: 'deny' | 'warn';
+  readonly fieldRules: 'deny' | 'warn' | 'off';
+}
+
+/** What only the world outside the request knows. */
+export interface AdmissionPorts {
+  readonly access: AccessReviewer;
+  readonly census: ObjectCensus;
+  readonly names: NameMemory;
+}
+
+export function validatingPolicies(settings: AdmissionSettings, ports: AdmissionPorts): readonly ValidatingPolicy[] {
+  return [
+    sameKind,
+    protectMarks(ports.access, settings.createMarked),
+    ownedDeletion(settings.ownedDeletions),
+    archivedName(ports.names, settings.archivedNames),
+    ingesterDowngrade(settings.incomparableVersions),
+    contentDowngrade(settings.contentDowngrades, ports.names),
+    apiVersionDowngrade(settings.minimumApiVersion),
+    fieldRules(settings.fieldRules),
+    crdDowngrade(ports.census),
+    crdDeletion,
+  ];
+}

@@ -1,0 +1,33 @@
+// What rules need to know and the request does not say. Implementations never throw: what cannot be found out in time
+// is an answer too, and each rule says what it does about it.
+
+import type { RememberedName } from '../src/gitops/remembered-names.ts';
+import type { ObjectName } from '../src/gitops/tombstone.ts';
+import type { AdmissionRequest } from './review.ts';
+
+/** A resource of our group, by a version that is served. */
+export interface ServedResource {
+  readonly plural: string;
+  readonly version: string;
+}
+
+/** Whether there is anything that a change of a CRD could lose. */
+export interface ObjectCensus {
+  /** Objects in the cluster, and rows of objects that left it. */
+  hasObjects(resource: ServedResource, signal: AbortSignal): Promise<'some' | 'none' | 'unknown'>;
+}
+
+/** What is known of the objects that had a name before; answers from memory. */
+export interface NameMemory {
+  /** Undefined where nothing is known, which is no proof that there was none. */
+  recall(name: ObjectName): RememberedName | undefined;
+}
+
+/** Whom and what to ask the API server about. */
+export type Requester = Pick<AdmissionRequest, 'username' | 'userUid' | 'groups' | 'userExtra'>;
+export type Subject = Pick<AdmissionRequest, 'group' | 'version' | 'plural' | 'namespace' | 'name'>;
+
+/** What RBAC and other authorisers say. */
+export interface AccessReviewer {
+  mayDelete(user: Requester, object: Subject, signal: AbortSignal): Promise<'yes' | 'no' | 'unknown'>;
+}
