@@ -1,0 +1,13 @@
+/** The group under which stored objects are served; the version is that of the original. */
+export const STORED_GROUP = 'stored.michelangelo.api';
+export const STORED_GROUP_VERSION = 'stored.michelangelo.api/v2';
+
+/** Where discovery describes the group and version. */
+export const GROUP_PATH = '/apis/stored.michelangelo.api/v2';
+
+/** In answers only, never stored: where the object is. */
+export const STATE_ANNOTATION = 'stored.michelangelo.api/state';
+export const DELETE_TIME_ANNOTATION = 'stored.michelangelo.api/delete-time';
+export const EVICT_TIME_ANNOTATION = 'stored.michelangelo.api/evict-time';
+/** When MySQL took this state. */
+export const UPDATE_TIME_ANNOTATION = 'stored.michelangelo.api/update-time';

@@ -1,0 +1,34 @@
+import type { KindDefinition } from '../api/kind.ts';
+import type { Clock } from '../base/clock.ts';
+import type { Logger } from '../base/logger.ts';
+import type { KubeClient } from '../kube/client.ts';
+import type { MetadataStorage } from '../storage/metadata-storage.ts';
+import type { QueryTemplates } from '../storage/query-templates.ts';
+import type { Authenticator } from './authenticate.ts';
+import type { Authorizer } from './authorize.ts';
+import type { TimeLimits } from './request-time.ts';
+import type { QueryWrites } from './write-port.ts';
+
+/** What the query API is made of. */
+export interface QueryAppOptions {
+  readonly kinds: readonly KindDefinition[];
+  readonly storage: MetadataStorage;
+  readonly templates: Pick<QueryTemplates, 'bind' | 'forKind'>;
+  readonly client: KubeClient;
+  readonly writes: QueryWrites;
+  readonly authenticator: Pick<Authenticator, 'authenticate'>;
+  readonly authorizer: Pick<Authorizer, 'require' | 'listableNamespaces'>;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly limits: QueryLimits;
+}
+
+export interface QueryLimits extends TimeLimits {
+  /** Requests that are answered at once. */
+  readonly maxInFlight: number;
+  /** Of one user; 0: no limit. */
+  readonly userPerSecond: number;
+  readonly userBurst: number;
+  /** Answers carry a warning where the store was last known to be complete longer ago, in milliseconds. */
+  readonly staleMs: number;
+}

@@ -1,0 +1,57 @@
+// The page for people: three files of this folder, with nothing to build and nothing from elsewhere. They hold no data,
+// so everybody may have them; what the page shows it asks of this API, as whoever looks at it.
+//
+// The same page stands below the group's path, where the API server passes it on: kubectl proxy, then
+// http://127.0.0.1:8001/apis/stored.michelangelo.api/v2/ui/ shows it without a token.
+import { readFileSync } from 'node:fs';
+import type { RequestHandler } from 'express';
+import { programFile } from '../base/program-files.ts';
+import { GROUP_PATH } from './names.ts';
+
+const file = (name: string): string => readFileSync(programFile(`src/query/ui/${name}`), 'utf8');
+
+interface PageFile {
+  readonly type: string;
+  readonly text: string;
+}
+
+const files: Readonly<Record<string, PageFile>> = {
+  '/': { type: 'text/html; charset=utf-8', text: file('index.html') },
+  '/page.css': { type: 'text/css; charset=utf-8', text: file('page.css') },
+  '/view.js': { type: 'text/javascript; charset=utf-8', text: file('view.js') },
+  '/page.js': { type: 'text/javascript; charset=utf-8', text: file('page.js') },
+};
+
+/** Nothing may be loaded from elsewhere, nothing inline runs, and nobody may frame the page. */
+const headers: Readonly<Record<string, string>> = {
+  'Content-Security-Policy':
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; " +
+    "form-action 'none'; frame-ancestors 'none'",
+  'X-Content-Type-Options': 'nosniff',
+  'X-Frame-Options': 'DENY',
+  'Referrer-Policy': 'no-referrer',
+  'Cross-Origin-Opener-Policy': 'same-origin',
+  'Cache-Control': 'no-cache',
+};
+
+export const sendPage: RequestHandler = (request, response, next) => {
+  const { method, path } = request;
+  const base = ['/ui', `${GROUP_PATH}/ui`].find((prefix) => path === prefix || path.startsWith(`${prefix}/`));
+  if (base === undefined || method !== 'GET') {
+    next();
+    return;
+  }
+  if (path === base) {
+    // Relative, because the page may stand behind a prefix.
+    response.redirect(308, 'ui/');
+    return;
+  }
+  const found = Object.hasOwn(files, path.slice(base.length)) ? files[path.slice(base.length)] : undefined;
+  if (found === undefined) {
+    next();
+    return;
+  }
+  for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
+  response.setHeader('Content-Type', found.type);
+  response.end(found.text);
+};

@@ -1,0 +1,83 @@
+// What a path asks for.
+//
+//   /apis/stored.michelangelo.api/v2/models                            every namespace
+//   /apis/stored.michelangelo.api/v2/namespaces/ml/models              one namespace
+//   .../models/-/search                                                the same, asked for in a body (POST)
+//   .../models/-/queries                                               the named queries of the kind
+//   .../models/-/changes                                               the change feed; "-" is no object's name
+//   /apis/stored.michelangelo.api/v2/namespaces/ml/models/m1           one object
+//   .../models/m1/incarnations                                         all objects that ever had the name
+//   .../models/m1/restore                                              back into the cluster (POST)
+//   /apis/stored.michelangelo.api/v2/summary                           every kind with its counts
+import type { KindDefinition } from '../api/kind.ts';
+import { VERSION } from '../api/names.ts';
+import { QueryError } from './errors.ts';
+import { STORED_GROUP } from './names.ts';
+
+export interface Collection {
+  readonly kind: KindDefinition;
+  /** Undefined: every namespace. */
+  readonly namespace: string | undefined;
+}
+
+const collectionParts = ['changes', 'search', 'queries'] as const;
+const objectParts = ['incarnations', 'restore'] as const;
+
+export interface CollectionTarget extends Collection {
+  readonly type: 'list' | (typeof collectionParts)[number];
+}
+
+export interface ObjectTarget {
+  readonly type: 'object' | (typeof objectParts)[number];
+  readonly kind: KindDefinition;
+  readonly namespace: string;
+  readonly name: string;
+}
+
+export interface SummaryTarget {
+  readonly type: 'summary';
+}
+
+export type Target = CollectionTarget | ObjectTarget | SummaryTarget;
+
+const BASE = `/apis/${STORED_GROUP}/${VERSION}/`;
+
+/** Undefined where the path is none of this API's resources. A kind that is not served is NotFound. */
+export function parseTarget(path: string, kinds: readonly KindDefinition[]): Target | undefined {
+  if (!path.startsWith(BASE)) return undefined;
+  const steps = path.slice(BASE.length).split('/').map(decodeStep);
+  if (steps.join('/') === 'summary') return { type: 'summary' };
+  const namespace = steps[0] === 'namespaces' ? steps[1] : undefined;
+  const [plural = '', name, part, ...rest] = namespace === undefined ? steps : steps.slice(2);
+  if (plural === '' || rest.length > 0) return undefined;
+  const kind = kindOf(plural, kinds);
+  if (name === undefined) return { type: 'list', kind, namespace };
+  if (name === '-') return collectionTarget({ kind, namespace }, part);
+  return namespace === undefined || name === '' ? undefined : objectTarget({ kind, namespace, name }, part);
+}
+
+function collectionTarget(collection: Collection, part: string | undefined): CollectionTarget | undefined {
+  const type = collectionParts.find((known) => known === part);
+  return type === undefined ? undefined : { type, ...collection };
+}
+
+function objectTarget(object: Omit<ObjectTarget, 'type'>, part: string | undefined): ObjectTarget | undefined {
+  if (part === undefined) return { type: 'object', ...object };
+  const type = objectParts.find((known) => known === part);
+  return type === undefined ? undefined : { type, ...object };
+}
+
+function kindOf(plural: string, kinds: readonly KindDefinition[]): KindDefinition {
+  const kind = kinds.find((candidate) => candidate.plural === plural);
+  if (kind !== undefined) return kind;
+  const served = kinds.map((candidate) => candidate.plural).join(', ');
+  throw new QueryError('NotFound', `there is no resource ${plural.slice(0, 100)}; served are ${served}`);
+}
+
+function decodeStep(step: string): string {
+  try {
+    return decodeURIComponent(step);
+  } catch {
+    throw new QueryError('BadRequest', 'the path is not valid percent-encoding');
+  }
+}

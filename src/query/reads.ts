@@ -1,0 +1,145 @@
+// Reads of objects: lists, searches, single objects and incarnations.
+import type { ListPage, StoredObject } from '../storage/metadata-storage.ts';
+import { changesQuery, withCursor } from './changes.ts';
+import { type Context, sendJson } from './context.ts';
+import { QueryError } from './errors.ts';
+import { Freshness } from './freshness.ts';
+import { JsonStream } from './json-stream.ts';
+import { type ListAnswer, listText, objectDocument, readPages, tokenAfter } from './list.ts';
+import { listQuery } from './list-query.ts';
+import { type ListRequest, parseListRequest, refuseParameters } from './list-request.ts';
+import { STORED_GROUP, STORED_GROUP_VERSION } from './names.ts';
+import { negotiateShape } from './negotiate.ts';
+import type { QueryAppOptions } from './options.ts';
+import type { Collection, ObjectTarget } from './paths.ts';
+import type { User } from './user.ts';
+
+/** Most incarnations of one name in an answer. */
+const MOST_INCARNATIONS = 1000;
+
+export class Reader {
+  readonly #options: QueryAppOptions;
+  readonly #freshness: Freshness;
+
+  constructor(options: QueryAppOptions) {
+    const { storage, clock, limits } = options;
+    this.#options = options;
+    this.#freshness = new Freshness({ storage, clock, staleMs: limits.staleMs });
+  }
+
+  list(collection: Collection, context: Context): Promise<void> {
+    return this.search(collection, context, parseListRequest(context.query, 'list'));
+  }
+
+  async search(collection: Collection, context: Context, asked: ListRequest): Promise<void> {
+    const { kind } = collection;
+    const { storage, templates } = this.#options;
+    const { time, user } = context;
+    if (asked.count && asked.continue !== undefined) {
+      throw new QueryError('BadRequest', 'count belongs to the first page: ask for it without continue');
+    }
+    const shape = negotiateShape(context.request.headers.accept);
+    const among = await time.within(this.#among(collection, user));
+    const query = listQuery(collection, among, asked, templates);
+    const position = await this.#freshness.tell(kind, asked.minResourceVersion, context);
+    const start = await time.within(tokenAfter(storage, kind, query, asked.offset));
+    const within = <T>(work: Promise<T>): Promise<T> => time.within(work);
+    const pages =
+      start === 'end'
+        ? onePage([])
+        : readPages(storage, kind, { ...query, ...start }, { limit: asked.limit ?? query.limit, within });
+    const answer = { kind, shape, includeObject: asked.includeObject, resourceVersion: position, offset: asked.offset };
+    await this.#send(context, answer, pages);
+  }
+
+  async changes(collection: Collection, context: Context): Promise<void> {
+    const { kind } = collection;
+    const { storage, clock } = this.#options;
+    const asked = parseListRequest(context.query, 'changes');
+    const shape = negotiateShape(context.request.headers.accept);
+    const among = await context.time.within(this.#among(collection, context.user));
+    const query = changesQuery(collection, among, asked, clock.now());
+    const resourceVersion = await this.#freshness.tell(kind, asked.minResourceVersion, context);
+    const { items } = await context.time.within(storage.list(kind, query));
+    const answer = { kind, shape, includeObject: asked.includeObject, resourceVersion };
+    await this.#send(context, answer, onePage(items, withCursor(items, asked.since)));
+  }
+
+  /** The named queries of a kind; whoever may list the kind may know them. */
+  async queries(collection: Collection, context: Context): Promise<void> {
+    const { kind } = collection;
+    refuseParameters(context.query);
+    await context.time.within(this.#among(collection, context.user));
+    const items = this.#options.templates.forKind(kind).map(({ id, description, parameters = {} }) => {
+      return { id, description, parameters };
+    });
+    sendJson(context, { kind: 'StoredQueryList', apiVersion: STORED_GROUP_VERSION, items });
+  }
+
+  async get(target: ObjectTarget, context: Context): Promise<void> {
+    const { kind, namespace, name } = target;
+    const { authorizer, storage, clock } = this.#options;
+    const { time, user } = context;
+    const { uid, includeObject, minResourceVersion } = parseListRequest(context.query, 'object');
+    const shape = negotiateShape(context.request.headers.accept);
+    await time.within(authorizer.require(user, { verb: 'get', kind, namespace, name }));
+    await this.#freshness.tell(kind, minResourceVersion, context);
+    const stored = await time.within(
+      uid === undefined ? storage.getByName(kind, namespace, name) : storage.getById(kind, uid),
+    );
+    if (stored?.namespace !== namespace || stored.name !== name) throw notFound(target);
+    const { resourceVersion } = stored;
+    sendJson(context, objectDocument(stored, { kind, shape, includeObject, resourceVersion, now: clock.now() }));
+  }
+
+  async incarnations({ kind, namespace, name }: ObjectTarget, context: Context): Promise<void> {
+    const { authorizer, storage } = this.#options;
+    const { includeObject, minResourceVersion } = parseListRequest(context.query, 'incarnations');
+    const shape = negotiateShape(context.request.headers.accept);
+    await context.time.within(authorizer.require(context.user, { verb: 'get', kind, namespace, name }));
+    const resourceVersion = await this.#freshness.tell(kind, minResourceVersion, context);
+    const items = await context.time.within(storage.incarnations(kind, namespace, name, MOST_INCARNATIONS));
+    await this.#send(context, { kind, shape, includeObject, resourceVersion }, onePage(items));
+  }
+
+  /** The namespaces to look in; undefined: all, or the one of the path. */
+  async #among({ kind, namespace }: Collection, user: User): Promise<readonly string[] | undefined> {
+    const { authorizer } = this.#options;
+    if (namespace === undefined) return authorizer.listableNamespaces(user, kind);
+    await authorizer.require(user, { verb: 'list', kind, namespace });
+    return undefined;
+  }
+
+  async #send(
+    { response, time }: Context,
+    answer: Omit<ListAnswer, 'now'>,
+    pages: AsyncGenerator<ListPage, void>,
+  ): Promise<void> {
+    // Read before the head of the answer is written: a failure of the first page is an error and not half a list.
+    const first = await pages.next();
+    const now = this.#options.clock.now();
+    time.begun();
+    response.setHeader('Content-Type', 'application/json');
+    const stream = new JsonStream(response, time.signal);
+    for await (const text of listText(withFirst(first, pages), { ...answer, now })) await stream.write(text);
+    await stream.end();
+  }
+}
+
+export function notFound({ kind, name }: Pick<ObjectTarget, 'kind' | 'name'>): QueryError {
+  const { plural } = kind;
+  return new QueryError('NotFound', `${plural}.${STORED_GROUP} "${name}" not found`, { plural, name });
+}
+
+async function* onePage(items: readonly StoredObject[], next?: string): AsyncGenerator<ListPage, void> {
+  yield await Promise.resolve({ items, continue: next, total: undefined });
+}
+
+async function* withFirst(
+  first: IteratorResult<ListPage, void>,
+  rest: AsyncGenerator<ListPage, void>,
+): AsyncGenerator<ListPage, void> {
+  if (first.done === true) return;
+  yield first.value;
+  yield* rest;
+}

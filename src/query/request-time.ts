@@ -1,0 +1,54 @@
+// How long a request may take: until its answer begins, and until it ends. A reader that has gone ends it too.
+import type { ServerResponse } from 'node:http';
+import { onAbort } from '../base/abort.ts';
+import type { Clock } from '../base/clock.ts';
+import { QueryError } from './errors.ts';
+
+export interface TimeLimits {
+  /** Milliseconds until the first byte. */
+  readonly firstMs: number;
+  /** Milliseconds until the last. */
+  readonly wholeMs: number;
+}
+
+export class RequestTime {
+  readonly #stop = new AbortController();
+  readonly #cancelFirst: () => void;
+
+  constructor(clock: Clock, { firstMs, wholeMs }: TimeLimits, response: ServerResponse) {
+    const over = (what: string, limitMs: number) => (): void => {
+      const message = `${what} took longer than ${Math.round(limitMs / 1000)} s: ask for less, or for pages with limit`;
+      this.#stop.abort(new QueryError('Timeout', message, { retryAfterSeconds: 1 }));
+    };
+    this.#cancelFirst = clock.schedule(firstMs, over('the answer', firstMs));
+    const cancelWhole = clock.schedule(wholeMs, over('the whole answer', wholeMs));
+    response.once('close', () => {
+      this.begun();
+      cancelWhole();
+      this.#stop.abort(new DOMException('the client went away', 'AbortError'));
+    });
+  }
+
+  get signal(): AbortSignal {
+    return this.#stop.signal;
+  }
+
+  /** The first byte is on its way. */
+  begun(): void {
+    this.#cancelFirst();
+  }
+
+  /** The result of the work, or the error that says that the time is over. */
+  async within<T>(work: Promise<T>): Promise<T> {
+    const over = Promise.withResolvers<never>();
+    // Either may fail long after anybody listens.
+    over.promise.catch(() => undefined);
+    work.catch(() => undefined);
+    const forget = onAbort(this.signal, () => over.reject(this.signal.reason as Error));
+    try {
+      return await Promise.race([work, over.promise]);
+    } finally {
+      forget();
+    }
+  }
+}

@@ -1,0 +1,122 @@
+// Tables as kubectl asks for them: the print columns of the kind, where the object is, and its age.
+import type { KindDefinition, PrintColumn } from '../api/kind.ts';
+import type { JsonObject, JsonValue } from '../base/json.ts';
+import { isJsonObject, valueAt } from '../base/json.ts';
+import type { StoredObject } from '../storage/metadata-storage.ts';
+import { age } from './human-duration.ts';
+import { presentObject, whereabouts } from './present.ts';
+
+interface Column {
+  readonly name: string;
+  readonly type: string;
+  readonly format?: string;
+  readonly description: string;
+  /** 0 is always shown, 1 with `-o wide`. */
+  readonly priority: 0 | 1;
+  readonly cell: (stored: StoredObject, object: JsonObject, now: Date) => JsonValue;
+}
+
+const where: Readonly<Record<ReturnType<typeof whereabouts>, string>> = {
+  live: 'etcd and MySQL',
+  evicted: 'MySQL',
+  deleted: 'deleted',
+};
+
+/** What a row carries of its object: `includeObject` of the request. */
+export type IncludeObject = 'None' | 'Metadata' | 'Object';
+
+function columnsOf(kind: KindDefinition): readonly Column[] {
+  return [
+    {
+      name: 'Name',
+      type: 'string',
+      format: 'name',
+      description: 'Name of the object.',
+      priority: 0,
+      cell: (stored) => stored.name,
+    },
+    ...kind.printColumns.map(printColumn),
+    {
+      name: 'Where',
+      type: 'string',
+      description: 'Where the object is: in etcd and MySQL, evicted to MySQL only, or deleted and kept for the record.',
+      priority: 0,
+      cell: (stored) => where[whereabouts(stored)],
+    },
+    {
+      name: 'Age',
+      type: 'date',
+      description: 'Time since the object was created.',
+      priority: 0,
+      cell: (_stored, object, now) => age(createdAt(object), now),
+    },
+    {
+      name: 'UID',
+      type: 'string',
+      description: 'UID of this incarnation.',
+      priority: 1,
+      cell: (stored) => stored.uid,
+    },
+    {
+      name: 'Stored',
+      type: 'date',
+      description: 'Time since MySQL took this state.',
+      priority: 1,
+      cell: (stored, _object, now) => age(stored.updateTime, now),
+    },
+  ];
+}
+
+function printColumn({ name, path, type }: PrintColumn): Column {
+  const steps = path.split('.').slice(1);
+  return {
+    name,
+    type,
+    description: `Value of ${path}.`,
+    priority: 0,
+    cell: (_stored, object, now) => {
+      const value = valueAt(object, steps) as JsonValue | undefined;
+      if (value === undefined || isJsonObject(value)) return null;
+      return type === 'date' && typeof value === 'string' ? age(value, now) : value;
+    },
+  };
+}
+
+function createdAt(object: JsonObject): string | undefined {
+  const value = valueAt(object, ['metadata', 'creationTimestamp']);
+  return typeof value === 'string' ? value : undefined;
+}
+
+export function columnDefinitions(kind: KindDefinition): JsonValue[] {
+  return columnsOf(kind).map(({ name, type, format = '', description, priority }) => ({
+    name,
+    type,
+    format,
+    description,
+    priority,
+  }));
+}
+
+/** Makes the rows of one kind's table. */
+export function rowMaker(
+  kind: KindDefinition,
+  include: IncludeObject,
+  now: Date,
+): (stored: StoredObject) => JsonObject {
+  const columns = columnsOf(kind);
+  return (stored) => {
+    const object = presentObject(kind, stored);
+    return { cells: columns.map(({ cell }) => cell(stored, object, now)), object: included(object, include) };
+  };
+}
+
+function included(object: JsonObject, include: IncludeObject): JsonValue {
+  switch (include) {
+    case 'None':
+      return null;
+    case 'Object':
+      return object;
+    case 'Metadata':
+      return { kind: 'PartialObjectMetadata', apiVersion: 'meta.k8s.io/v1', metadata: object['metadata'] };
+  }
+}
