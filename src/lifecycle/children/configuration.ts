@@ -1,0 +1,42 @@
+// The configuration file of a pod: what the resource says in fields, then its sections, then those of the component.
+import type { IngesterSpec, KindsSpec } from '../../api/ingester/spec.ts';
+import { isJsonObject, type JsonObject } from '../../base/json.ts';
+import { asJson, databaseSections } from './pod.ts';
+
+export function configurationOf(spec: IngesterSpec, own: JsonObject, above: JsonObject | undefined): JsonObject {
+  return [fromFields(spec), spec.config ?? {}, above ?? {}, own].reduce(mergeSections, {});
+}
+
+function fromFields(spec: IngesterSpec): JsonObject {
+  const { kinds = {} } = spec;
+  const { tableNames, evictionRules } = kinds;
+  return asJson({
+    metadataStorage: { enableMetadataStorage: true, tableNames },
+    ...databaseSections(spec.database),
+    ingester: ingesterSection(kinds),
+    eviction: { rules: evictionRules },
+  });
+}
+
+function ingesterSection(kinds: KindsSpec): object {
+  return {
+    kinds: kinds.names,
+    concurrentReconciles: kinds.concurrency,
+    concurrentReconcilesMap: kinds.concurrencyByKind,
+    requeuePeriod: kinds.requeuePeriod,
+    requeuePeriodMap: kinds.requeuePeriodByKind,
+    deletionDelay: kinds.deletionDelay,
+    deletionDelayMap: kinds.deletionDelayByKind,
+    evictImmutableKinds: kinds.evictImmutableKinds,
+  };
+}
+
+/** Keys of a section replace each other one by one. */
+function mergeSections(below: JsonObject, above: JsonObject): JsonObject {
+  const merged: JsonObject = { ...below };
+  for (const [section, value] of Object.entries(above)) {
+    const known = merged[section];
+    merged[section] = isJsonObject(known) && isJsonObject(value) ? { ...known, ...value } : value;
+  }
+  return merged;
+}

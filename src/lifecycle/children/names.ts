@@ -1,0 +1,53 @@
+// Names and labels of everything that belongs to an Ingester resource. Deterministic, so that whatever a crash left behind
+// is found again.
+import type { ComponentName } from '../../api/ingester/spec.ts';
+import type { StepName } from '../../api/ingester/status.ts';
+import { BUNDLE_LABEL, BUNDLE_NAME, GROUP, INGESTER_LABEL, VERSION } from '../../api/names.ts';
+
+export interface Parent {
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+}
+
+export const MAINTENANCE = 'maintenance-page';
+/** Label with the component or the step. */
+export const COMPONENT_LABEL = 'app.kubernetes.io/component';
+/** Run that a Job was created for. */
+export const RUN_ANNOTATION = 'michelangelo/run';
+/** Hash of the specification that was applied. */
+export const APPLIED_ANNOTATION = 'michelangelo/applied';
+/** Hash of the configuration; a change restarts the pods of this component and no others. */
+export const CONFIG_ANNOTATION = 'michelangelo/config-checksum';
+
+export type Part = ComponentName | StepName | typeof MAINTENANCE;
+
+export function childName({ name }: Parent, part: Part): string {
+  return `${name}-${part}`;
+}
+
+/** Who closes the writer gate for this resource. */
+export function gateHolder({ uid }: Parent): string {
+  return `lifecycle/${uid}`;
+}
+
+/** The part of the labels by which pods are selected: it can never change. */
+export function selectorLabels(parent: Parent, part: Part): Readonly<Record<string, string>> {
+  return { [BUNDLE_LABEL]: BUNDLE_NAME, [COMPONENT_LABEL]: part, [INGESTER_LABEL]: parent.name };
+}
+
+export function ownerReference({ name, uid }: Parent): object {
+  return {
+    apiVersion: `${GROUP}/${VERSION}`,
+    kind: 'Ingester',
+    name,
+    uid,
+    controller: true,
+    blockOwnerDeletion: true,
+  };
+}
+
+export function childMetadata(parent: Parent, part: Part, name: string = childName(parent, part)): object {
+  const { namespace } = parent;
+  return { name, namespace, labels: selectorLabels(parent, part), ownerReferences: [ownerReference(parent)] };
+}

@@ -1,0 +1,126 @@
+// What the pod of a task needs beyond the database: its arguments, the Secrets that it alone is given, and its sections
+// of the configuration.
+import type { IngesterSpec, RotationSpec } from '../../api/ingester/spec.ts';
+import type { Credentials, StepName } from '../../api/ingester/status.ts';
+import type { JsonObject } from '../../base/json.ts';
+import type { JobInput } from './job-input.ts';
+import { gateHolder, type Parent } from './names.ts';
+import { asJson, type Files, fromSecret, readOnly, secretFile } from './pod.ts';
+
+export interface TaskParts extends Files {
+  readonly args: readonly string[];
+  readonly env: readonly JsonObject[];
+  /** The Secret that it logs in with. */
+  readonly loginSecret: string;
+}
+
+/** Stands for the run: the pod is the same for every run but for this. */
+export const RUN_PLACE = '@run@';
+
+type Extra = Pick<TaskParts, 'args' | 'env' | 'volumes' | 'mounts'>;
+const nothing: Extra = { args: [], env: [], volumes: [], mounts: [] };
+
+export function taskParts(parent: Parent, { spec, step, credentials }: JobInput): TaskParts {
+  const { migrationCredentialsSecret, credentialsSecret } = spec.database;
+  // Credentials are changed by those they belong to.
+  const changes = step === 'finish' || (step === 'rotate' && nextOf(spec) !== undefined);
+  const loginSecret = changes ? credentialsSecret : (migrationCredentialsSecret ?? credentialsSecret);
+  const { args, ...extra } = extraOf(step, spec, credentials);
+  return { ...extra, args: [...commandOf(parent, step), ...args], loginSecret };
+}
+
+/** What is to be made valid; nothing where it is in use already. */
+function nextOf({ database: { rotation, credentialsSecret } }: IngesterSpec): RotationSpec | undefined {
+  return rotation?.credentialsSecret === credentialsSecret ? undefined : rotation;
+}
+
+function commandOf(parent: Parent, step: StepName): readonly string[] {
+  const holder = gateHolder(parent);
+  const json = ['-o', 'json'];
+  if (step === 'quiesce') return ['gate', 'close', '--holder', holder, '--reason', 'the lifecycle runs tasks', ...json];
+  if (step === 'release') return ['gate', 'open', '--holder', holder, ...json];
+  const task = step === 'finish' ? ['rotate', '--finish'] : [step];
+  return ['task', ...task, '--attempt', RUN_PLACE, '--gate-holder', holder, ...json];
+}
+
+function extraOf(step: StepName, spec: IngesterSpec, credentials: Credentials | undefined): Extra {
+  if (step === 'clone') return clone(spec);
+  if (step === 'rotate') return rotate(nextOf(spec));
+  return step === 'finish' && credentials !== undefined ? finish(credentials) : nothing;
+}
+
+function clone({ lifecycle }: IngesterSpec): Extra {
+  const { sourceSecret = '', sourceKeys, replaceDataOf } = lifecycle?.clone ?? {};
+  const of = (variable: string, key: string): JsonObject => fromSecret(`INGESTER_CLONE_${variable}`, sourceSecret, key);
+  const files = [secretFile('source', sourceSecret, 'password')];
+  if (sourceKeys !== undefined) files.push(secretFile('source-keys', sourceKeys.name, sourceKeys.key, 'keys'));
+  return {
+    args: replaceDataOf === undefined ? [] : ['--replace-data-of', replaceDataOf],
+    env: [of('HOST', 'host'), of('PORT', 'port'), of('USER', 'user'), of('DATABASE', 'database')],
+    volumes: files,
+    mounts: [
+      readOnly('source', '/etc/ingester/source'),
+      ...(sourceKeys === undefined ? [] : [readOnly('source-keys', '/etc/ingester/source-keys')]),
+    ],
+  };
+}
+
+function rotate(next: RotationSpec | undefined): Extra {
+  if (next === undefined) return nothing;
+  const { credentialsSecret, adminSecret } = next;
+  return {
+    args: [],
+    env: [
+      fromSecret('INGESTER_ROTATION_USER', credentialsSecret, 'user'),
+      { name: 'INGESTER_ROTATION_PASSWORD_FILE', value: '/etc/ingester/next/password' },
+      ...admin.env(adminSecret),
+    ],
+    volumes: [secretFile('next', credentialsSecret, 'password'), ...admin.volumes(adminSecret)],
+    mounts: [readOnly('next', '/etc/ingester/next'), ...admin.mounts],
+  };
+}
+
+function finish({ previous, adminSecret }: Credentials): Extra {
+  return {
+    args: [],
+    env: [fromSecret('INGESTER_ROTATION_PREVIOUS_USER', previous, 'user'), ...admin.env(adminSecret)],
+    volumes: admin.volumes(adminSecret),
+    mounts: admin.mounts,
+  };
+}
+
+const admin = {
+  env: (secret: string): readonly JsonObject[] => [
+    fromSecret('INGESTER_ROTATION_ADMIN_USER', secret, 'user'),
+    { name: 'INGESTER_ROTATION_ADMIN_PASSWORD_FILE', value: '/etc/ingester/admin/password' },
+  ],
+  volumes: (secret: string): readonly JsonObject[] => [secretFile('admin', secret, 'password')],
+  mounts: [readOnly('admin', '/etc/ingester/admin')],
+} as const;
+
+/** Sections of the configuration file that tasks share. */
+export function taskSections({ environment = 'Production', lifecycle }: IngesterSpec): JsonObject {
+  const { snapshots, clone: of } = lifecycle ?? {};
+  return asJson({
+    leaderElection: { enabled: false },
+    ...(snapshots === undefined ? {} : { snapshots }),
+    ...(of === undefined
+      ? {}
+      : {
+          clone: {
+            environment,
+            passwordFile: '/etc/ingester/source/password',
+            keyFile: of.sourceKeys === undefined ? undefined : '/etc/ingester/source-keys/keys',
+            excludeKinds: of.excludeKinds,
+            excludeNamespaces: of.excludeNamespaces,
+            postSqlFile: of.postSQL === undefined ? undefined : '/etc/ingester/config/post.sql',
+          },
+        }),
+  });
+}
+
+/** As a file; a statement ends where a line ends with a semicolon. */
+export function postSqlText({ lifecycle }: IngesterSpec): string | undefined {
+  const statements = lifecycle?.clone?.postSQL;
+  return statements?.map((statement) => `${statement.trim().replace(/;$/, '')};\n`).join('');
+}

@@ -1,0 +1,62 @@
+// Which steps are to be done. The checksum of a task contains that of the task before it, so whatever changes upstream
+// makes everything downstream due again, and nothing has to remember to.
+import type { IngesterSpec } from '../api/ingester/spec.ts';
+import type { LifecycleStatus } from '../api/ingester/status.ts';
+import { contentHash } from '../base/content-hash.ts';
+import { drains, type StepContext, type StepDefinition, steps } from './steps.ts';
+
+/** Part of every checksum: a new way of making them must not look like new inputs without anybody noticing. */
+const CHECKSUM_VERSION = 1;
+
+export interface Due {
+  readonly step: StepDefinition;
+  readonly checksum: string;
+}
+
+export interface PendingInput {
+  readonly uid: string;
+  readonly spec: IngesterSpec;
+  readonly lifecycle: LifecycleStatus;
+  readonly migratedVersion: string | undefined;
+}
+
+/** Steps that are enabled and not completed for their present inputs, in order. */
+export function pendingSteps(input: PendingInput): readonly Due[] {
+  const context: StepContext = { ...input, draining: false };
+  const tasks = tasksDue(input, context);
+  const draining = tasks.some(({ step }) => drains(step, input.spec));
+  const around = steps
+    .filter((step) => !step.cascades && step.enabled({ ...context, draining }))
+    .map((step) => ({ step, checksum: bracketChecksum(input, step, context) }))
+    .filter(({ step, checksum }) => input.lifecycle.completed[step.name] !== checksum);
+  return [...tasks, ...around].sort((left, right) => steps.indexOf(left.step) - steps.indexOf(right.step));
+}
+
+/**
+ * A task that is switched off hands on what it completed last, so that switching it off makes nothing due. Before it ever
+ * ran it hands on what it was handed.
+ */
+function tasksDue({ uid, lifecycle }: PendingInput, context: StepContext): readonly Due[] {
+  const due: Due[] = [];
+  let incoming = uid;
+  for (const step of steps.filter(({ cascades }) => cascades)) {
+    if (!step.enabled(context)) {
+      incoming = lifecycle.completed[step.name] ?? incoming;
+      continue;
+    }
+    const inputs = step.inputs(context);
+    const checksum = contentHash({ version: CHECKSUM_VERSION, incoming, step: step.name, inputs });
+    if (lifecycle.completed[step.name] !== checksum) due.push({ step, checksum });
+    incoming = checksum;
+  }
+  return due;
+}
+
+/** What belongs to no task is done once in every attempt. */
+function bracketChecksum({ uid }: PendingInput, step: StepDefinition, context: StepContext): string {
+  return contentHash({ version: CHECKSUM_VERSION, uid, step: step.name, inputs: step.inputs(context) });
+}
+
+export function drainNeeded(due: readonly Due[], spec: IngesterSpec): boolean {
+  return due.some(({ step }) => step.cascades && drains(step, spec));
+}

@@ -1,0 +1,237 @@
+// One step through its attempts. Retries are ours, not those of the Job: they are in the status, so neither a restart
+// nor an event makes the next one come early.
+import type { IngesterSpec } from '../api/ingester/spec.ts';
+import type { IngesterStatus, LifecycleStatus, StepName, StepStatus } from '../api/ingester/status.ts';
+import { isJsonObject } from '../base/json.ts';
+import { noteAdded, noteEnded } from './credentials.ts';
+import { isActive, type JobFacts } from './facts.ts';
+import type { Due } from './pending.ts';
+import type { PlanEvent } from './plan-event.ts';
+import { retryBackoff } from './settings.ts';
+import { settingsOf } from './steps.ts';
+
+const MAX_ATTEMPTS = 3;
+const MESSAGE_LENGTH = 256;
+/** Exit codes with which an attempt says that another one would fail just so. */
+const POINTLESS: ReadonlySet<number> = new Set([2, 3]);
+
+export interface StepInput {
+  readonly spec: IngesterSpec;
+  readonly status: IngesterStatus;
+  readonly lifecycle: LifecycleStatus;
+  readonly due: Due;
+  readonly jobs: readonly JobFacts[];
+  readonly podHash: string;
+  readonly now: Date;
+  readonly emit: (event: PlanEvent) => void;
+}
+
+export interface StepOutcome {
+  readonly lifecycle: LifecycleStatus;
+  readonly migratedVersion?: string;
+}
+
+export function stepOfStatus(lifecycle: LifecycleStatus, { step, checksum }: Due): StepStatus | undefined {
+  const known = lifecycle.steps[step.name];
+  return known?.checksum === checksum ? known : undefined;
+}
+
+/** Whether it failed for good and is to stay so: neither its inputs, nor its pod, nor the limit has changed. */
+export function staysFailed(due: Due, lifecycle: LifecycleStatus, spec: IngesterSpec, podHash: string): boolean {
+  const known = stepOfStatus(lifecycle, due);
+  return known?.state === 'Failed' && known.podHash === podHash && known.attempts >= maxAttempts(due, spec, known);
+}
+
+function maxAttempts({ step }: Due, spec: IngesterSpec, known: StepStatus): number {
+  if (step.endless) return Number.POSITIVE_INFINITY;
+  // Whatever the limit is, it is reached.
+  if (known.final === true) return 0;
+  return settingsOf(step, spec).maxAttempts ?? MAX_ATTEMPTS;
+}
+
+export function advanceStep(input: StepInput): StepOutcome {
+  const { lifecycle, due, podHash } = input;
+  const known = stepOfStatus(lifecycle, due);
+  // Completed, and due nevertheless: what it had done was undone since.
+  const isNew = known === undefined || known.state === 'Complete';
+  if (isNew || (known.state === 'Failed' && !staysFailed(due, lifecycle, input.spec, podHash))) {
+    return begin(input, { state: 'Pending', checksum: due.checksum, podHash, attempts: 0 });
+  }
+  if (known.state === 'Pending') return begin(input, { ...known, podHash });
+  if (known.state === 'Running') return watch(input, known);
+  return { lifecycle };
+}
+
+/** The run is given its name before there is a Job: after a crash it is clear which one was meant. */
+function begin(input: StepInput, known: StepStatus): StepOutcome {
+  const { lifecycle, due, jobs, now, emit } = input;
+  if (known.nextAttemptAt !== undefined && Date.parse(known.nextAttemptAt) > now.getTime()) {
+    return { lifecycle: withStep(lifecycle, due.step.name, known) };
+  }
+  if (jobs.some(isActive)) return { lifecycle: withStep(lifecycle, due.step.name, known) };
+  const runs = lifecycle.runs + 1;
+  const { nextAttemptAt: _, message: __, completedAt: ___, ...rest } = known;
+  const started: StepStatus = {
+    ...rest,
+    state: 'Running',
+    run: `${due.step.name}-${runs}`,
+    startedAt: now.toISOString(),
+  };
+  emit({
+    type: 'Normal',
+    reason: 'TaskStarted',
+    note: `${due.step.name}: attempt ${known.attempts + 1} (${started.run})`,
+  });
+  return { lifecycle: noteStart(withStep(superseded({ ...lifecycle, runs }), due.step.name, started), due) };
+}
+
+/** A run that another one takes the place of has said its last: what becomes of it later must not count. */
+function superseded(lifecycle: LifecycleStatus): LifecycleStatus {
+  const entries = Object.entries(lifecycle.steps).map(([name, step]) => {
+    if (step.state !== 'Running') return [name, step];
+    const { run: _, ...rest } = step;
+    return [name, { ...rest, state: 'Pending' }];
+  });
+  return { ...lifecycle, steps: Object.fromEntries(entries) as LifecycleStatus['steps'] };
+}
+
+/** What is remembered from before the first moment at which it may be true. */
+function noteStart(lifecycle: LifecycleStatus, { step }: Due): LifecycleStatus {
+  const { attempt } = lifecycle;
+  if (step.irreversible && attempt !== undefined) {
+    // What was completed before holds no more: whoever goes back has to prove that the database still suits it.
+    const completed = without(lifecycle.completed, step.name);
+    return { ...lifecycle, completed, attempt: { ...attempt, mayHaveMigrated: true } };
+  }
+  if (step.name !== 'quiesce') return lifecycle;
+  return { ...lifecycle, gateHeld: true, completed: without(lifecycle.completed, 'release') };
+}
+
+function watch(input: StepInput, known: StepStatus): StepOutcome {
+  const job = input.jobs.find(({ run }) => run === known.run);
+  if (job === undefined || job.deleting) return { lifecycle: input.lifecycle };
+  if (job.state === 'succeeded') return succeed(input, known, job);
+  if (job.state === 'failed') return fail(input, known, job);
+  if (job.cannotStart === undefined) return { lifecycle: input.lifecycle };
+  return stuck(input, known, job.cannotStart);
+}
+
+/** A pod that cannot start is told of, and tried anew as soon as the pod is another; else its deadline ends it. */
+function stuck(input: StepInput, known: StepStatus, problem: string): StepOutcome {
+  const { lifecycle, due, podHash, emit } = input;
+  const { name } = due.step;
+  if (known.podHash !== podHash) {
+    emit({ type: 'Normal', reason: 'TaskRecovering', note: `${name}: its pod was changed; starting it anew` });
+    return { lifecycle: withStep(lifecycle, name, { ...known, state: 'Pending', podHash }) };
+  }
+  const message = clip(`cannot start: ${problem}`);
+  if (known.message === message) return { lifecycle };
+  emit({ type: 'Warning', reason: 'TaskCannotStart', note: `${name}: ${message}` });
+  return { lifecycle: withStep(lifecycle, name, { ...known, message }) };
+}
+
+function succeed(input: StepInput, known: StepStatus, job: JobFacts): StepOutcome {
+  const { lifecycle, due, spec, now, emit } = input;
+  const { name } = due.step;
+  const result = resultOf(job.message);
+  emit({ type: 'Normal', reason: 'TaskCompleted', note: `${name}: completed (${known.run ?? ''})` });
+  const { message: _, ...rest } = known;
+  const done = withStep(lifecycle, name, { ...rest, state: 'Complete', completedAt: now.toISOString() });
+  const completed = { ...done.completed, [name]: due.checksum };
+  return {
+    lifecycle: noteSuccess({ ...done, completed }, { name, spec, run: known.run ?? '' }, result),
+    ...(name === 'migrate' ? { migratedVersion: spec.version } : {}),
+  };
+}
+
+type Result = Readonly<Record<string, unknown>>;
+
+interface Succeeded {
+  readonly name: StepName;
+  readonly spec: IngesterSpec;
+  readonly run: string;
+}
+
+function noteSuccess(lifecycle: LifecycleStatus, { name, spec, run }: Succeeded, result: Result): LifecycleStatus {
+  const { attempt } = lifecycle;
+  if (name === 'rotate') return noteAdded(spec, lifecycle, run);
+  if (name === 'finish') return noteEnded(lifecycle);
+  if (name === 'release') return { ...lifecycle, gateHeld: false, completed: without(lifecycle.completed, 'quiesce') };
+  if (
+    name === 'migrate' &&
+    attempt !== undefined &&
+    changedNothing(result) &&
+    lifecycle.steps.clone?.state !== 'Complete'
+  ) {
+    return { ...lifecycle, attempt: { ...attempt, mayHaveMigrated: false } };
+  }
+  const snapshot = result['snapshot'];
+  if (name !== 'snapshot' || typeof snapshot !== 'string') return lifecycle;
+  const dropped: unknown = result['dropped'];
+  const isThere = (known: string): boolean =>
+    known !== snapshot && !(Array.isArray(dropped) && dropped.includes(known));
+  return { ...lifecycle, restorePoint: snapshot, snapshots: [...lifecycle.snapshots.filter(isThere), snapshot] };
+}
+
+function changedNothing({ applied, adopted }: Result): boolean {
+  const none = (list: unknown): boolean => Array.isArray(list) && list.length === 0;
+  return none(applied) && none(adopted);
+}
+
+function fail(input: StepInput, known: StepStatus, job: JobFacts): StepOutcome {
+  const { lifecycle, due, spec, now, emit } = input;
+  const { name } = due.step;
+  const attempts = known.attempts + 1;
+  const pointless = job.exitCode !== undefined && POINTLESS.has(job.exitCode) && !due.step.endless;
+  const message = clip(job.message ?? 'failed');
+  if (pointless || attempts >= maxAttempts(due, spec, known)) {
+    emit({
+      type: 'Warning',
+      reason: 'TaskFailed',
+      note: `${name}: attempt ${attempts} failed, no more follow: ${message}`,
+    });
+    return {
+      lifecycle: withStep(lifecycle, name, {
+        ...known,
+        state: 'Failed',
+        attempts,
+        message,
+        ...(pointless ? { final: true } : {}),
+      }),
+    };
+  }
+  const nextAttemptAt = new Date(now.getTime() + waitAfter(attempts)).toISOString();
+  emit({
+    type: 'Warning',
+    reason: 'TaskRetry',
+    note: `${name}: attempt ${attempts} failed, next at ${nextAttemptAt}: ${message}`,
+  });
+  return { lifecycle: withStep(lifecycle, name, { ...known, state: 'Pending', attempts, message, nextAttemptAt }) };
+}
+
+export function waitAfter(attempts: number): number {
+  return Math.min(retryBackoff.baseMs * 2 ** (attempts - 1), retryBackoff.capMs);
+}
+
+function withStep(lifecycle: LifecycleStatus, name: StepName, step: StepStatus): LifecycleStatus {
+  return { ...lifecycle, steps: { ...lifecycle.steps, [name]: step } };
+}
+
+function without(completed: LifecycleStatus['completed'], name: StepName): LifecycleStatus['completed'] {
+  return Object.fromEntries(Object.entries(completed).filter(([key]) => key !== name));
+}
+
+/** A task's last line is one JSON object. */
+function resultOf(message: string | undefined): Result {
+  try {
+    const last: unknown = JSON.parse(message?.trim().split('\n').at(-1) ?? '');
+    return isJsonObject(last) ? last : {};
+  } catch {
+    // A command of one's own may print what it likes.
+    return {};
+  }
+}
+
+function clip(text: string): string {
+  return text.length <= MESSAGE_LENGTH ? text : `${text.slice(0, MESSAGE_LENGTH - 1)}…`;
+}

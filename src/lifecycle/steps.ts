@@ -1,0 +1,185 @@
+// The steps of the pipeline, in their order. Everything that is particular to one step is in its row.
+import type { IngesterSpec, TaskName, TaskSpec } from '../api/ingester/spec.ts';
+import type { LifecycleStatus, StepName } from '../api/ingester/status.ts';
+import type { JsonValue } from '../base/json.ts';
+import { wantedCredentials } from './credentials.ts';
+import { UnknownStepError } from './errors.ts';
+import { imageOf } from './settings.ts';
+
+export interface StepContext {
+  readonly spec: IngesterSpec;
+  readonly lifecycle: LifecycleStatus;
+  /** The version that the database has; undefined before the first migration. */
+  readonly migratedVersion: string | undefined;
+  /** Whether a step that drains is pending. */
+  readonly draining: boolean;
+}
+
+export interface StepDefinition {
+  readonly name: StepName;
+  /** Lifecycle phase while it runs. */
+  readonly phase: string;
+  /** Where its settings are; undefined for what belongs to no task. */
+  readonly task?: TaskName;
+  /** Its checksum is part of the next one's, so that it forces what comes after it to run again. */
+  readonly cascades: boolean;
+  readonly drains: boolean;
+  /** Tried until it succeeds: giving up would leave the writer gate closed. */
+  readonly endless: boolean;
+  /** After it began there may be no way back to the program before. */
+  readonly irreversible: boolean;
+  readonly timeout: string;
+  readonly enabled: (context: StepContext) => boolean;
+  /** What it is done for. The same inputs are not done twice. Placement and resources of the pod do not belong here. */
+  readonly inputs: (context: StepContext) => JsonValue;
+}
+
+const task = (spec: IngesterSpec, name: TaskName): TaskSpec | undefined => spec.lifecycle?.[name];
+const isOn = (spec: IngesterSpec, name: TaskName): boolean => task(spec, name)?.disabled !== true;
+const asked = (spec: IngesterSpec, name: TaskName): object => {
+  const { command = [], trigger = '' } = task(spec, name) ?? {};
+  return { command, trigger };
+};
+const json = (value: unknown): JsonValue => JSON.parse(JSON.stringify(value ?? null)) as JsonValue;
+
+export const steps: readonly StepDefinition[] = [
+  {
+    name: 'quiesce',
+    phase: 'Draining',
+    cascades: false,
+    drains: true,
+    endless: false,
+    irreversible: false,
+    timeout: '2m',
+    // A database that nobody migrated has no gate to close.
+    enabled: ({ draining, migratedVersion }) => migratedVersion !== undefined && draining,
+    inputs: ({ lifecycle }) => lifecycle.attempt?.id ?? '',
+  },
+  {
+    name: 'snapshot',
+    phase: 'Snapshotting',
+    cascades: false,
+    drains: true,
+    endless: false,
+    irreversible: false,
+    timeout: '1h',
+    enabled: ({ spec, draining, migratedVersion, lifecycle }) =>
+      draining &&
+      migratedVersion !== undefined &&
+      lifecycle.restorePoint === undefined &&
+      spec.lifecycle?.stateMode === 'Savepoint',
+    inputs: ({ lifecycle }) => lifecycle.attempt?.id ?? '',
+  },
+  {
+    name: 'clone',
+    phase: 'Cloning',
+    task: 'clone',
+    cascades: true,
+    drains: true,
+    endless: false,
+    irreversible: true,
+    timeout: '1h',
+    enabled: ({ spec }) => spec.lifecycle?.clone !== undefined && isOn(spec, 'clone') && !isProduction(spec),
+    inputs: ({ spec, lifecycle }) => {
+      const { sourceSecret, sourceKeys, excludeKinds, excludeNamespaces, postSQL } = spec.lifecycle?.clone ?? {};
+      const tick = lifecycle.lastScheduledAt ?? '';
+      const source = { sourceSecret, sourceKeys, excludeKinds, excludeNamespaces, postSQL };
+      return json({ ...asked(spec, 'clone'), ...source, tick });
+    },
+  },
+  {
+    name: 'migrate',
+    phase: 'Migrating',
+    task: 'migrate',
+    cascades: true,
+    drains: true,
+    endless: false,
+    irreversible: true,
+    timeout: '2h',
+    enabled: ({ spec }) => isOn(spec, 'migrate'),
+    inputs: ({ spec }) => {
+      // Not the Secrets: other credentials for the same database are no reason to migrate it.
+      const { host, port, name } = spec.database;
+      const database = { host, port, name };
+      const { names, tableNames } = spec.kinds ?? {};
+      return json({
+        ...asked(spec, 'migrate'),
+        version: spec.version,
+        image: imageOf(spec),
+        database,
+        names,
+        tableNames,
+      });
+    },
+  },
+  {
+    name: 'release',
+    phase: 'Releasing',
+    cascades: false,
+    drains: false,
+    endless: true,
+    irreversible: false,
+    timeout: '2m',
+    enabled: ({ lifecycle }) => lifecycle.gateHeld,
+    inputs: ({ lifecycle }) => lifecycle.attempt?.id ?? '',
+  },
+  {
+    name: 'rotate',
+    phase: 'Rotating',
+    task: 'rotate',
+    cascades: true,
+    drains: false,
+    endless: false,
+    irreversible: false,
+    timeout: '1h',
+    enabled: ({ spec, lifecycle }) =>
+      isOn(spec, 'rotate') &&
+      (spec.database.encryption?.previousKey !== undefined || wantedCredentials(spec, lifecycle) !== undefined),
+    inputs: ({ spec }) => {
+      const { encryption, rotation } = spec.database;
+      return json({ ...asked(spec, 'rotate'), encryption, credentials: rotation?.credentialsSecret });
+    },
+  },
+  {
+    name: 'init',
+    phase: 'Initializing',
+    task: 'init',
+    cascades: true,
+    drains: false,
+    endless: false,
+    irreversible: false,
+    timeout: '1h',
+    enabled: ({ spec }) => isOn(spec, 'init'),
+    inputs: ({ spec }) => json({ ...asked(spec, 'init'), names: spec.kinds?.names }),
+  },
+  {
+    name: 'finish',
+    phase: 'Rotating',
+    task: 'rotate',
+    cascades: false,
+    drains: false,
+    endless: false,
+    irreversible: false,
+    timeout: '10m',
+    enabled: ({ lifecycle }) => lifecycle.credentials?.state === 'InUse',
+    inputs: ({ spec, lifecycle }) => json({ ...lifecycle.credentials, trigger: task(spec, 'rotate')?.trigger }),
+  },
+];
+
+export function isProduction(spec: IngesterSpec): boolean {
+  return (spec.environment ?? 'Production') === 'Production';
+}
+
+export function stepOf(name: StepName): StepDefinition {
+  const found = steps.find((step) => step.name === name);
+  if (found === undefined) throw new UnknownStepError(name);
+  return found;
+}
+
+export function settingsOf(step: StepDefinition, spec: IngesterSpec): TaskSpec {
+  return step.task === undefined ? {} : (task(spec, step.task) ?? {});
+}
+
+export function drains(step: StepDefinition, spec: IngesterSpec): boolean {
+  return settingsOf(step, spec).requiresDrain ?? step.drains;
+}
