@@ -1,18 +1,36 @@
-import { findKind } from '../api/kinds.ts';
+import { systemClock } from '../base/clock.ts';
 import { storageEnabled } from '../config/gates.ts';
 import { ConfigurationError } from '../config/load.ts';
 import type { Configuration } from '../config/schema.ts';
-import { migrate } from '../storage/mysql/migrate.ts';
-import { knownMigrationNames, migrationsFor } from '../storage/mysql/migration-files.ts';
+import { type MigrateOptions, type MigrationReport, migrate, planMigration } from '../storage/mysql/migrate.ts';
+import { readOriginal } from '../sync/original-row.ts';
+import { kindsOf } from './kinds.ts';
 import { mysqlOptions } from './mysql-options.ts';
+import { sensitiveValues } from './sensitive.ts';
+import type { TaskRun } from './task-run.ts';
 
-/** Brings the database to this version's schema and returns the names of the migrations applied now. */
-export async function runMigrate(configuration: Configuration): Promise<readonly string[]> {
+/** Brings the database to this version's schema. */
+export function runMigrate(configuration: Configuration, run: TaskRun): Promise<MigrationReport> {
+  return migrate({ ...migrateOptions(configuration), ...run });
+}
+
+/** The statements that a migration would run now. Changes nothing. */
+export function dryRunMigrate(configuration: Configuration): Promise<readonly string[]> {
+  return planMigration(migrateOptions(configuration));
+}
+
+export function migrateOptions(configuration: Configuration): MigrateOptions {
   if (!storageEnabled(configuration)) {
     throw new ConfigurationError('metadata storage is off', [
       { path: 'metadataStorage.enableMetadataStorage', message: 'set it to true to migrate the database' },
     ]);
   }
-  const kinds = configuration.ingester.kinds.map(findKind).filter((kind) => kind !== undefined);
-  return migrate(mysqlOptions(configuration), migrationsFor(kinds), knownMigrationNames());
+  const sensitive = sensitiveValues(configuration);
+  return {
+    access: mysqlOptions(configuration),
+    kinds: kindsOf(configuration),
+    tableNames: configuration.metadataStorage.tableNames,
+    readOriginal: (kind, row) => readOriginal(kind, row, sensitive),
+    clock: systemClock,
+  };
 }

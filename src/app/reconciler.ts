@@ -1,56 +1,45 @@
 // The reconciler role: one informer, queue and set of workers per kind, over one API client and one database pool.
 
-import type { KindDefinition } from '../api/kind.ts';
-import { findKind } from '../api/kinds.ts';
-import { GROUP, VERSION } from '../api/names.ts';
-import type { KubernetesObject } from '../api/object.ts';
 import { untilAborted } from '../base/abort.ts';
-import { type Clock, systemClock } from '../base/clock.ts';
+import { type Clock, sleep, systemClock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import { createMetrics, type Metrics } from '../base/metrics.ts';
 import { storageEnabled } from '../config/gates.ts';
 import type { Configuration } from '../config/schema.ts';
-import type { KubeClient, Resource } from '../kube/client.ts';
-import { isKubeError } from '../kube/errors.ts';
-import { Informer } from '../kube/informer.ts';
-import { IdentityStore } from '../kube/store.ts';
-import { Controller } from '../runtime/controller.ts';
-import { enqueueForObject } from '../runtime/handler.ts';
 import { Manager } from '../runtime/manager.ts';
-import { resourceVersionChanged } from '../runtime/predicate.ts';
-import { kindSource } from '../runtime/source.ts';
-import type { MetadataStorage } from '../storage/metadata-storage.ts';
 import { MysqlMetadataStorage } from '../storage/mysql/mysql-storage.ts';
-import { lenientEncoder } from '../sync/encode.ts';
-import { ObjectReconciler } from '../sync/reconciler.ts';
 import { parseAddress } from './address.ts';
+import { createAdoption, guardChecks } from './adoption-loop.ts';
+import { createAuditLoop } from './audit-loop.ts';
+import { type DrainWatch, watchDrainMarker } from './drain-watch.ts';
 import { createElector } from './elector.ts';
-import { type ReadinessCheck, startHealthServer } from './health.ts';
+import { createEventRecorder } from './event-recorder.ts';
+import { startHealthServer } from './health.ts';
+import { createLoop, informerChecks, type KindLoop, type Parts } from './kind-loop.ts';
+import { kindsOf } from './kinds.ts';
 import { createClient } from './kube-client.ts';
 import { mysqlOptions } from './mysql-options.ts';
+import { createPositionLoop } from './position-loop.ts';
+import { sensitiveValues } from './sensitive.ts';
 import { StorageMonitor } from './storage-monitor.ts';
-
-interface KindLoop {
-  readonly kind: KindDefinition;
-  readonly informer: Informer<IdentityStore>;
-  readonly controller: Controller;
-}
-
-interface Parts {
-  readonly client: KubeClient;
-  readonly storage: MetadataStorage;
-  readonly clock: Clock;
-  readonly logger: Logger;
-  readonly configuration: Configuration;
-  readonly metrics: Metrics;
-  /** False as soon as another process may lead. */
-  readonly mayWork: () => boolean;
-}
+import { createSyncParts } from './sync-parts.ts';
+import { addSyncRunnables } from './sync-runnables.ts';
 
 /** How often the database is asked whether it can be used, at most. */
 const MONITOR_MS = 5000;
 
-export async function runReconciler(configuration: Configuration, logger: Logger, signal: AbortSignal): Promise<void> {
+/** What a reconciler can be asked to do; as one process or as several. */
+export const syncControllers = ['sync', 'audit'] as const;
+export type SyncController = (typeof syncControllers)[number];
+
+export interface ReconcilerRun {
+  readonly signal: AbortSignal;
+  /** All of them unless given. */
+  readonly controllers?: ReadonlySet<SyncController>;
+}
+
+export async function runReconciler(configuration: Configuration, logger: Logger, run: ReconcilerRun): Promise<void> {
+  const { signal, controllers = new Set(syncControllers) } = run;
   if (!storageEnabled(configuration)) {
     await runIdle(configuration, logger, signal);
     return;
@@ -58,34 +47,86 @@ export async function runReconciler(configuration: Configuration, logger: Logger
   const clock = systemClock;
   const metrics = createMetrics();
   const client = createClient(configuration, clock, metrics);
-  const storage = new MysqlMetadataStorage(mysqlOptions(configuration), clock);
+  const storage = createStorage(configuration, clock, metrics);
   const elector = createElector(configuration, { clock, logger, metrics });
   const mayWork = (): boolean => elector?.election.leads() ?? true;
-  const parts: Parts = { client, storage, clock, logger, configuration, metrics, mayWork };
+  const sensitive = sensitiveValues(configuration);
+  const drain = watchDrainMarker({ client, clock, logger, configuration }, () => adoption.enqueueAll());
+  const mayGuard = (): 'yes' | 'no' | 'unknown' => guarding(drain);
+  const mayMark = (): boolean => mayGuard() !== 'no';
+  const events = createEventRecorder({ client, clock, logger, metrics });
+  const late: { monitor?: StorageMonitor } = {};
+  const awaySince = (): Date | undefined => late.monitor?.problemSince;
+  const common = { client, storage, clock, logger, configuration, metrics, events, sensitive };
+  const sync = createSyncParts({ ...common, awaySince });
+  const parts: Parts = { ...common, sync, mayWork, mayMark, mayGuard };
   const loops = kindsOf(configuration).map((kind) => createLoop(kind, parts));
+  const adoption = createAdoption(loops, parts);
   const usable = Promise.withResolvers<undefined>();
   const monitor = createMonitor(parts, loops, () => usable.resolve(undefined));
+  late.monitor = monitor;
   const health = await startHealthServer(
     parseAddress('health.bindAddress', configuration.health.bindAddress),
-    { storage: () => monitor.problem, ...informerChecks(loops) },
+    { storage: () => monitor.problem, ...informerChecks(loops), ...guardChecks(loops) },
     metrics.registry,
   );
   logger.info({ kinds: loops.length, healthPort: health.port }, 'Reconciler started');
   const manager = new Manager({ clock, logger, ...(elector === undefined ? {} : { election: elector.election }) });
   manager.add({ name: 'health', group: 'server', run: (stop) => untilAborted(stop).then(() => health.close()) });
+  manager.add(events);
   manager.add({ name: 'storage monitor', group: 'always', run: (stop) => monitor.run(stop) });
-  for (const { kind, informer, controller } of loops) {
+  manager.add(drain.runnable);
+  for (const loop of loops) {
+    const { kind, informer } = loop;
     manager.add({ name: `watch ${kind.plural}`, group: 'cache', run: (stop) => informer.run(stop) });
-    // Without a usable database every reconcile would fail; the objects wait in the informer instead.
-    const work = async (stop: AbortSignal): Promise<void> => {
-      await Promise.race([usable.promise, untilAborted(stop)]);
-      await controller.run(stop);
-    };
-    manager.add({ name: `reconcile ${kind.plural}`, group: 'leader', run: work });
+    if (controllers.has('sync')) addLoop(manager, loop, parts, usable.promise);
+  }
+  if (controllers.has('audit')) manager.add(createAuditLoop(loops, parts));
+  if (controllers.has('sync')) {
+    manager.add(createPositionLoop(loops, parts));
+    manager.add({ name: 'guard the unguarded', run: (stop) => adoption.controller.run(stop) });
+    addSyncRunnables(manager, parts, loops, monitor);
   }
   await manager.run(signal);
   await Promise.all([client.close(), storage.close(), elector?.close()]);
   logger.info({}, 'Reconciler stopped');
+}
+
+/** Counts what does not fit its indexed column. */
+function createStorage(configuration: Configuration, clock: Clock, { sync }: Metrics): MysqlMetadataStorage {
+  for (const { kind, indexes } of kindsOf(configuration)) {
+    sync.prepareColumns(
+      kind,
+      indexes.flat().map(({ name }) => name),
+    );
+  }
+  return new MysqlMetadataStorage(mysqlOptions(configuration), clock, undefined, ({ kind }, columns) =>
+    sync.unfit(kind, columns),
+  );
+}
+
+/**
+ * Without a usable database every reconcile would fail; the objects wait in the informer until `usable`. Where they may
+ * be released without it, they wait no longer than that takes.
+ */
+function addLoop(manager: Manager, loop: KindLoop, parts: Parts, usable: Promise<undefined>): void {
+  const { kind, controller, guard } = loop;
+  const { clock, configuration, sync } = parts;
+  const { policy, releaseAfter } = configuration.outage;
+  const work = async (stop: AbortSignal): Promise<void> => {
+    const longest = policy === 'release' ? [sleep(clock, releaseAfter, stop)] : [];
+    const answers = await Promise.race([usable.then(() => true), untilAborted(stop), ...longest]);
+    await Promise.race([sync.control.loaded, untilAborted(stop)]);
+    if (answers === true) await guard.startByDifference(controller, stop);
+    await Promise.all([controller.run(stop), guard.repairMissedDeletes()]);
+  };
+  manager.add({ name: `reconcile ${kind.plural}`, run: work });
+}
+
+function guarding(drain: DrainWatch): 'yes' | 'no' | 'unknown' {
+  const phase = drain.phase();
+  if (phase === undefined) return 'unknown';
+  return phase === 'active' ? 'yes' : 'no';
 }
 
 /** Without metadata storage there is nothing to do, which is a valid way to be deployed. */
@@ -101,74 +142,6 @@ async function runIdle(configuration: Configuration, logger: Logger, signal: Abo
   await health.close();
 }
 
-function kindsOf(configuration: Configuration): readonly KindDefinition[] {
-  return configuration.ingester.kinds.map(findKind).filter((kind) => kind !== undefined);
-}
-
-function createLoop(kind: KindDefinition, parts: Parts): KindLoop {
-  const { client, storage, clock, configuration } = parts;
-  const { ingester } = configuration;
-  const logger = parts.logger.child({ controller: `ingester_${kind.kind}` });
-  const resource = { group: GROUP, version: VERSION, plural: kind.plural };
-  const store = new IdentityStore();
-  const informer = new Informer({ client, resource, store, clock, logger });
-  const reconciler = new ObjectReconciler({
-    kind,
-    resource,
-    getObject: (key) => latest(client, resource, store, key),
-    client,
-    storage,
-    encode: lenientEncoder(logger),
-    evictImmutableKinds: ingester.evictImmutableKinds,
-    clock,
-    logger,
-  });
-  const controller = new Controller({
-    name: `ingester_${kind.kind}`,
-    sources: [
-      kindSource({
-        name: kind.plural,
-        informer: () => informer,
-        handler: enqueueForObject(),
-        predicates: [resourceVersionChanged],
-      }),
-    ],
-    // A CRD may be installed long after this program was.
-    cacheSyncTimeoutMs: Number.POSITIVE_INFINITY,
-    maxConcurrentReconciles: ingester.concurrentReconcilesMap[kind.kind] ?? ingester.concurrentReconciles,
-    retry: { baseMs: 250, capMs: ingester.requeuePeriodMap[kind.kind] ?? ingester.requeuePeriod },
-    reconcile: async (key) => {
-      const seen = store.get(key)?.metadata.resourceVersion;
-      const result = await reconciler.reconcile(key);
-      if (result.kind === 'done' && seen !== undefined) store.release(key, seen);
-      return result;
-    },
-    metrics: parts.metrics.controllers.forController(`ingester_${kind.kind}`),
-    mayWork: parts.mayWork,
-    clock,
-    logger,
-  });
-  return { kind, informer, controller };
-}
-
-/** The held object, else what the API server says: objects dealt with are kept by identity only. */
-async function latest(
-  client: KubeClient,
-  resource: Resource,
-  store: IdentityStore,
-  key: string,
-): Promise<KubernetesObject | undefined> {
-  const held = store.get(key);
-  if (held !== undefined || !store.has(key)) return held;
-  const [namespace = '', name = ''] = key.split('/');
-  try {
-    return await client.get({ resource, namespace, name });
-  } catch (error) {
-    if (isKubeError(error, 'NotFound')) return undefined;
-    throw error;
-  }
-}
-
 function createMonitor(parts: Parts, loops: readonly KindLoop[], onUsable: () => void): StorageMonitor {
   const { storage, clock, logger, configuration } = parts;
   return new StorageMonitor({
@@ -182,16 +155,4 @@ function createMonitor(parts: Parts, loops: readonly KindLoop[], onUsable: () =>
       for (const { controller } of loops) controller.retryFailed();
     },
   });
-}
-
-function informerChecks(loops: readonly KindLoop[]): Readonly<Record<string, ReadinessCheck>> {
-  return Object.fromEntries(
-    loops.map(({ kind, informer }) => [
-      `watch-${kind.plural}`,
-      () => {
-        if (!informer.installed) return 'the CRD is not installed';
-        return informer.synced ? undefined : 'the first list is not complete';
-      },
-    ]),
-  );
 }

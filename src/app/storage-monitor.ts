@@ -14,10 +14,14 @@ export interface StorageMonitorOptions {
   readonly onRecovered: () => void;
 }
 
+/** While the database is away everything waits for this answer. */
+const AWAY_PERIOD_MS = 500;
+
 /** Asks the database again and again whether it can be used, and logs each change of the answer once. */
 export class StorageMonitor {
   readonly #options: StorageMonitorOptions;
   #problem: string | undefined = 'not checked yet';
+  #problemSince: Date | undefined;
 
   constructor(options: StorageMonitorOptions) {
     this.#options = options;
@@ -28,10 +32,16 @@ export class StorageMonitor {
     return this.#problem;
   }
 
+  /** Since when it could not be used; undefined while it can, and before the first answer. */
+  get problemSince(): Date | undefined {
+    return this.#problemSince;
+  }
+
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       await this.#check();
-      await sleep(this.#options.clock, this.#options.periodMs, signal);
+      const { clock, periodMs } = this.#options;
+      await sleep(clock, this.#problem === undefined ? periodMs : Math.min(AWAY_PERIOD_MS, periodMs), signal);
     }
   }
 
@@ -41,12 +51,14 @@ export class StorageMonitor {
       await storage.check(kinds);
       if (this.#problem === undefined) return;
       this.#problem = undefined;
+      this.#problemSince = undefined;
       logger.info({}, 'Metadata storage is available');
       onRecovered();
     } catch (error) {
       const problem = messageOf(error);
       if (problem !== this.#problem) logger.error({ err: error }, 'Metadata storage cannot be used; waiting for it');
       this.#problem = problem;
+      this.#problemSince ??= this.#options.clock.now();
     }
   }
 }

@@ -1,27 +1,73 @@
-// The webhook role. Imports neither the database nor the API client, so that it starts fast and needs neither to answer.
+// The webhook role. Connects neither to the database nor to the API server until a rule asks for one, so that an
+// ordinary answer needs neither.
 
 import { createWebhookApp } from '../../webhooks/app.ts';
 import { loadKeyPair } from '../../webhooks/certificate.ts';
-import { close, listen, portOf } from '../../webhooks/server.ts';
+import { watchCertificate } from '../../webhooks/certificate-watcher.ts';
+import { validatingPolicies } from '../../webhooks/policies/registry.ts';
 import { untilAborted } from '../base/abort.ts';
+import { type Clock, sleep, systemClock } from '../base/clock.ts';
+import { close, type HttpsServer, KEEP_ALIVE_MS, listen, portOf, useTls } from '../base/https-server.ts';
 import type { Logger } from '../base/logger.ts';
+import { createWebhookMetrics } from '../base/metrics.ts';
 import type { Configuration } from '../config/schema.ts';
 import { parseAddress } from './address.ts';
+import { createAdmissionPorts } from './admission-ports.ts';
 import { startHealthServer } from './health.ts';
 
+/** How long requests in flight may take after the last new one. */
 const DRAIN_MS = 10_000;
+const CERTIFICATE_PERIOD_MS = 10_000;
+/** How long new connections may hold up the end. With the two others less than terminationGracePeriodSeconds. */
+const LATE_MS = 20_000;
 
 export async function runWebhook(configuration: Configuration, logger: Logger, signal: AbortSignal): Promise<void> {
   const { webhook, health } = configuration;
+  const clock = systemClock;
+  const metrics = createWebhookMetrics();
   const pair = loadKeyPair(webhook.certDir);
-  const app = createWebhookApp({ logger, reconcilerUser: webhook.reconcilerUser });
-  const server = await listen(app, pair, parseAddress('webhook.bindAddress', webhook.bindAddress));
-  const healthServer = await startHealthServer(parseAddress('health.bindAddress', health.bindAddress), {
-    serving: () => (signal.aborted ? 'shutting down' : undefined),
+  const ports = await createAdmissionPorts(configuration, { clock, logger, metrics });
+  const app = createWebhookApp({
+    logger,
+    clock,
+    metrics,
+    reconcilerUser: webhook.reconcilerUser,
+    policies: validatingPolicies(configuration.admission, ports),
+    draining: () => signal.aborted,
   });
+  const server = await listen(app, pair, {
+    ...parseAddress('webhook.bindAddress', webhook.bindAddress),
+    // They run from the opening of a connection, and the API server opens some that it does not use yet.
+    headersTimeoutMs: KEEP_ALIVE_MS,
+    requestTimeoutMs: KEEP_ALIVE_MS,
+  });
+  const stopWatching = watchCertificate(pair, {
+    certDir: webhook.certDir,
+    periodMs: CERTIFICATE_PERIOD_MS,
+    onChange: (renewed) => useTls(server, renewed),
+    clock,
+    logger,
+    metrics: metrics.admission,
+  });
+  const healthServer = await startHealthServer(
+    parseAddress('health.bindAddress', health.bindAddress),
+    { serving: () => (signal.aborted ? 'shutting down' : undefined) },
+    metrics.registry,
+  );
   logger.info({ port: portOf(server), healthPort: healthServer.port }, 'Webhook ready');
   await untilAborted(signal);
+  await untilNobodyComes(server, clock, webhook.shutdownDelay);
+  stopWatching();
   await close(server, DRAIN_MS);
-  await healthServer.close();
+  await Promise.all([healthServer.close(), ports.close()]);
   logger.info({}, 'Webhook stopped');
+}
+
+/** Until every node knows that this replica is going, connections still come; refusing them would refuse creates. */
+async function untilNobodyComes({ connections }: HttpsServer, clock: Clock, delayMs: number): Promise<void> {
+  const latest = clock.monotonicMs() + LATE_MS;
+  for (let seen = -1; seen !== connections.count && clock.monotonicMs() < latest; ) {
+    seen = connections.count;
+    await sleep(clock, delayMs, new AbortController().signal);
+  }
 }

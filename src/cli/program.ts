@@ -1,10 +1,27 @@
-// The command line. Each role is imported when it is chosen: the webhook must not load the database driver or the
-// Kubernetes client.
-import { Command, Option } from 'commander';
+// The command line. Each role is imported when it is chosen: a webhook without a database must not load its driver.
+import { Command } from 'commander';
 import { stopSignal } from '../app/signals.ts';
 import { createLogger, type Logger } from '../base/logger.ts';
-import { loadConfiguration } from '../config/load.ts';
+import { ConfigurationError, loadConfiguration } from '../config/load.ts';
 import type { Configuration } from '../config/schema.ts';
+import { addAuditCommand } from './audit.ts';
+import { addCertificatesCommand } from './certificates.ts';
+import { addCloneCommand } from './clone.ts';
+import { addDrainCommand } from './drain.ts';
+import { addEvictCommand } from './evict.ts';
+import { addExplainCommand } from './explain.ts';
+import { addGateCommand } from './gate.ts';
+import { addInitCommand } from './init.ts';
+import { addMigrateCommand } from './migrate.ts';
+import { addPauseCommand } from './pause.ts';
+import { addProbeCommand } from './probe.ts';
+import { addRenderCommand } from './render.ts';
+import { addRestoreCommand } from './restore.ts';
+import { addResumeCommand } from './resume.ts';
+import { addRotateCommand } from './rotate.ts';
+import { addRestoreSnapshotCommand, addSnapshotCommand, addSnapshotsCommand } from './snapshot.ts';
+import { addStatusCommand } from './status.ts';
+import { addVersionCommand } from './version.ts';
 
 interface CommonOptions {
   readonly config?: string;
@@ -12,12 +29,14 @@ interface CommonOptions {
 
 export function createProgram(): Command {
   const program = new Command('ingester')
+    .exitOverride()
     .description("Keeps Michelangelo's Kubernetes metadata in MySQL.")
     .option('-c, --config <file>', 'YAML configuration file', process.env['INGESTER_CONFIG'])
     .addHelpText(
       'after',
       '\nEvery key of the file can be set in the environment too, e.g. INGESTER_MYSQL_HOST for mysql.host.\n' +
-        'Exit codes: 0 success, 1 failure, 2 the configuration or the command line is wrong.',
+        'Exit codes: 0 success, 1 failure, 2 the configuration or the command line is wrong, 3 the database has a schema ' +
+        'that is too new for this version.',
     );
   program
     .command('webhook')
@@ -26,13 +45,41 @@ export function createProgram(): Command {
   program
     .command('reconciler')
     .description('copy objects into MySQL, delete and evict them')
-    .action(() => runReconcilerCommand(program.opts()));
+    .option(
+      '--controllers <list>',
+      'which parts run here: sync and audit, or lifecycle, which runs alone and needs no database',
+      'sync,audit',
+    )
+    .action((options: { readonly controllers: string }) => runReconcilerCommand(program.opts(), options.controllers));
+  program
+    .command('maintenance')
+    .description('stand in for the query API: 503 for every request, with a page for people')
+    .action(() => runMaintenanceCommand(program.opts()));
+  program
+    .command('query')
+    .description('serve what MySQL knows as a Kubernetes API, read-only')
+    .action(() => runQueryCommand(program.opts()));
   const task = program.command('task').description('one-off work that is safe to run again');
-  task
-    .command('migrate')
-    .description("bring the database to this version's schema; needs a user that may create tables")
-    .addOption(new Option('-o, --output <format>', 'how to print the result').choices(['text', 'json']).default('text'))
-    .action((options: { readonly output: string }) => runMigrateCommand(program.opts(), options.output));
+  addCertificatesCommand(task);
+  addCloneCommand(task);
+  addMigrateCommand(task);
+  addInitCommand(task);
+  addRotateCommand(task);
+  addSnapshotCommand(task);
+  addRestoreSnapshotCommand(task);
+  addAuditCommand(program);
+  addDrainCommand(program);
+  addProbeCommand(program);
+  addRenderCommand(program);
+  addStatusCommand(program);
+  addExplainCommand(program);
+  addEvictCommand(program);
+  addGateCommand(program);
+  addSnapshotsCommand(program);
+  addPauseCommand(program);
+  addResumeCommand(program);
+  addRestoreCommand(program);
+  addVersionCommand(program);
   return program;
 }
 
@@ -47,16 +94,33 @@ async function runWebhookCommand(options: CommonOptions): Promise<void> {
   await runWebhook(configuration, logger, stopSignal(logger));
 }
 
-async function runReconcilerCommand(options: CommonOptions): Promise<void> {
-  const { runReconciler } = await import('../app/reconciler.ts');
+async function runReconcilerCommand(options: CommonOptions, list: string): Promise<void> {
+  const chosen = list.split(',').map((each) => each.trim());
+  if (chosen.length === 1 && chosen[0] === 'lifecycle') {
+    const { runLifecycle } = await import('../app/lifecycle.ts');
+    const { configuration, logger } = prepare(options, 'lifecycle');
+    await runLifecycle(configuration, logger, stopSignal(logger));
+    return;
+  }
+  const { runReconciler, syncControllers } = await import('../app/reconciler.ts');
+  const unknown = chosen.filter((each) => !syncControllers.some((known) => known === each));
+  if (unknown.length > 0) {
+    const message = `"${unknown.join(', ')}": expected sync, audit, or both, or lifecycle alone`;
+    throw new ConfigurationError('the command line', [{ path: '--controllers', message }]);
+  }
   const { configuration, logger } = prepare(options, 'reconciler');
-  await runReconciler(configuration, logger, stopSignal(logger));
+  const controllers = new Set(syncControllers.filter((known) => chosen.includes(known)));
+  await runReconciler(configuration, logger, { signal: stopSignal(logger), controllers });
 }
 
-async function runMigrateCommand(options: CommonOptions, output: string): Promise<void> {
-  const { runMigrate } = await import('../app/migrate.ts');
-  const { configuration } = prepare(options, 'migrate');
-  const applied = await runMigrate(configuration);
-  if (output === 'json') process.stdout.write(`${JSON.stringify({ applied })}\n`);
-  else process.stdout.write(applied.length === 0 ? 'The schema is up to date.\n' : `Applied: ${applied.join(', ')}\n`);
+async function runMaintenanceCommand(options: CommonOptions): Promise<void> {
+  const { runMaintenance } = await import('../app/maintenance.ts');
+  const { configuration, logger } = prepare(options, 'maintenance');
+  await runMaintenance(configuration, logger, stopSignal(logger));
+}
+
+async function runQueryCommand(options: CommonOptions): Promise<void> {
+  const { runQuery } = await import('../app/query.ts');
+  const { configuration, logger } = prepare(options, 'query');
+  await runQuery(configuration, logger, stopSignal(logger));
 }

@@ -1,0 +1,47 @@
+import { type Command, Option } from 'commander';
+import type { CertificatesReport } from '../app/certificates.ts';
+import { durationOption } from './duration.ts';
+import { outputOption } from './prepare.ts';
+import { runTask, type TaskFlags, type TaskReport } from './task.ts';
+
+interface CertificatesFlags extends TaskFlags {
+  readonly namespace: string;
+  readonly secret: string;
+  readonly timeout: number;
+}
+
+export function addCertificatesCommand(task: Command): void {
+  const command = task
+    .command('certificates')
+    .description(
+      "make and renew the webhook's certificate, and have the API server trust it; for clusters without cert-manager",
+    )
+    .addOption(
+      new Option('--namespace <name>', 'of the bundle')
+        .env('INGESTER_CERTIFICATES_NAMESPACE')
+        .default('ingester-system'),
+    )
+    .option('--secret <name>', 'Secret with tls.crt and tls.key that the webhook serves', 'ingester-webhook-tls')
+    .option('--timeout <duration>', 'how long to wait until the webhooks are registered', durationOption, 120_000)
+    .addOption(outputOption());
+  command.action((flags: CertificatesFlags) =>
+    runTask(command, flags, async ({ configuration, progress, signal }) => {
+      const { runCertificates } = await import('../app/certificates.ts');
+      const { namespace, secret, timeout } = flags;
+      return reportOf(
+        await runCertificates(configuration, { namespace, secret, timeoutMs: timeout, signal, progress }),
+      );
+    }),
+  );
+}
+
+function reportOf(report: CertificatesReport): TaskReport {
+  const { issued, trusted, hosts, notAfter } = report;
+  const outcome = issued ? 'issued' : trusted.length > 0 ? 'trusted' : 'unchanged';
+  const texts = {
+    issued: 'A new certificate was made',
+    trusted: 'The certificate is trusted again',
+    unchanged: 'The certificate is good',
+  };
+  return { outcome, figures: report, text: `${texts[outcome]}: ${hosts.join(', ')}, until ${notAfter}.` };
+}

@@ -1,0 +1,162 @@
+// Completion: a shell asks this program what may come next, in the words typed so far. Kinds and flags are known here;
+// names and namespaces are asked for, and where nobody answers in time there are none.
+//
+// kubectl asks a program kubectl_complete-ingester on PATH, which gets the same words; see docs/query.md.
+import type { Command } from 'commander';
+import { Argument } from 'commander';
+import { allKinds } from '../../api/kinds.ts';
+import { valueAt } from '../../base/json.ts';
+import { cellText, itemsOf } from './output.ts';
+import { kindOf, type Session, withSession } from './session.ts';
+
+const shells = ['bash', 'zsh', 'fish'] as const;
+type Shell = (typeof shells)[number];
+
+/** Longer than this nobody waits for a name. */
+const ANSWER_MS = 2000;
+const MOST_NAMES = '200';
+/** Commands whose first word is a kind. */
+const ofKinds = ['get', 'describe', 'incarnations', 'history', 'restore', 'delete'];
+
+export function addCompletionCommands(program: Command): void {
+  program
+    .command('completion')
+    .description('print the completion of a shell: source <(kubectl ingester completion bash)')
+    .addArgument(new Argument('<shell>', 'for which shell').choices(shells))
+    .action((shell: Shell) => void process.stdout.write(scripts[shell]));
+  program
+    .command('__complete', { hidden: true })
+    .argument('[words...]')
+    .allowUnknownOption()
+    .helpOption(false)
+    .action(async (words: readonly string[]) => {
+      const candidates = await candidatesFor(program, words);
+      // Cobra's protocol, which kubectl speaks: candidates, then a number that says "no file names".
+      process.stdout.write([...candidates, ':4', ''].join('\n'));
+    });
+}
+
+/** What may stand where the last word is begun. */
+export async function candidatesFor(program: Command, words: readonly string[]): Promise<readonly string[]> {
+  const current = words.at(-1) ?? '';
+  const before = words.slice(0, -1);
+  const previous = before.at(-1) ?? '';
+  const command = program.commands.find(
+    (one) => before.includes(one.name()) || one.aliases().some((name) => before.includes(name)),
+  );
+  const plain = before.filter(
+    (word, index) => !word.startsWith('-') && !takesValue(program, command, before[index - 1]),
+  );
+  const all = await rawCandidates({ program, command, plain, previous, current });
+  return all.filter((candidate) => candidate.startsWith(current));
+}
+
+interface Typed {
+  readonly program: Command;
+  readonly command: Command | undefined;
+  /** Words that are neither flags nor their values. */
+  readonly plain: readonly string[];
+  readonly previous: string;
+  readonly current: string;
+}
+
+async function rawCandidates(typed: Typed): Promise<readonly string[]> {
+  const { program, command, previous, current } = typed;
+  const flag = flagOf(program, command, previous);
+  if (flag?.required === true) return valuesOf(program, flag);
+  if (current.startsWith('-')) return [...new Set(flagsOf(program, command).map(({ long }) => long ?? ''))];
+  if (command === undefined) return program.commands.map((one) => one.name()).filter((name) => !name.startsWith('_'));
+  return command.name() === 'completion' ? shells : objectsFor(command.name(), typed);
+}
+
+/** What a flag may be set to, where that is known. */
+async function valuesOf(
+  program: Command,
+  { long, argChoices }: Command['options'][number],
+): Promise<readonly string[]> {
+  if (argChoices !== undefined) return argChoices;
+  switch (long) {
+    case '--namespace':
+      return asked(program, ({ objects }) => objects.namespaces());
+    case '--output':
+      return ['table', 'wide', 'json', 'yaml', 'name', 'jsonpath='];
+    case '--source':
+      return ['present', 'live', 'evicted', 'deleted', 'all'];
+    default:
+      return [];
+  }
+}
+
+/** First a kind, then a name. */
+async function objectsFor(command: string, { program, plain }: Typed): Promise<readonly string[]> {
+  if (!ofKinds.includes(command)) return [];
+  if (plain.length === 1) return allKinds.map(({ plural }) => plural);
+  return plain.length === 2 ? namesOf(program, plain[1] ?? '', command) : [];
+}
+
+function flagsOf(program: Command, command: Command | undefined): Command['options'] {
+  return [...(command?.options ?? []), ...program.options];
+}
+
+function flagOf(program: Command, command: Command | undefined, word: string): Command['options'][number] | undefined {
+  return flagsOf(program, command).find(({ long, short }) => word !== '' && (long === word || short === word));
+}
+
+function takesValue(program: Command, command: Command | undefined, word = ''): boolean {
+  return flagOf(program, command, word)?.required === true;
+}
+
+function namesOf(program: Command, kind: string, command: string): Promise<readonly string[]> {
+  return asked(program, async ({ objects, namespace }) => {
+    const source = command === 'restore' ? 'all' : 'present';
+    const path = `/namespaces/${encodeURIComponent(namespace)}/${kindOf(kind).plural}`;
+    const list = await objects.call({ path, query: { limit: MOST_NAMES, source, skip: 'spec,status' } });
+    const names = itemsOf(list).map((item) => cellText(valueAt(item, ['metadata', 'name'])));
+    return [...new Set(names)];
+  });
+}
+
+/** A completion that fails is no completion: an error would stand in the middle of what somebody types. */
+async function asked(
+  program: Command,
+  ask: (session: Session) => Promise<readonly string[]>,
+): Promise<readonly string[]> {
+  const late = Promise.withResolvers<readonly string[]>();
+  const timer = setTimeout(() => late.resolve([]), ANSWER_MS);
+  try {
+    return await Promise.race([withSession(program, ask), late.promise]);
+  } catch {
+    return [];
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+const scripts: Readonly<Record<Shell, string>> = {
+  bash: `# bash completion of kubectl-ingester; "kubectl ingester" is completed through kubectl_complete-ingester.
+_kubectl_ingester() {
+  local line
+  COMPREPLY=()
+  while IFS= read -r line; do
+    case $line in :*) ;; *) COMPREPLY+=("$line") ;; esac
+  done < <(kubectl-ingester __complete -- "\${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
+}
+complete -F _kubectl_ingester kubectl-ingester
+`,
+  zsh: `#compdef kubectl-ingester
+# zsh completion of kubectl-ingester; "kubectl ingester" is completed through kubectl_complete-ingester.
+_kubectl_ingester() {
+  local -a candidates
+  candidates=(\${(f)"$(kubectl-ingester __complete -- "\${(@)words[2,CURRENT]}" 2>/dev/null)"})
+  compadd -- \${candidates:#:*}
+}
+compdef _kubectl_ingester kubectl-ingester
+`,
+  fish: `# fish completion of kubectl-ingester; "kubectl ingester" is completed through kubectl_complete-ingester.
+function __kubectl_ingester_complete
+    set -l words (commandline -opc)
+    kubectl-ingester __complete -- $words[2..-1] (commandline -ct) 2>/dev/null | string match -v ':*'
+end
+complete -c kubectl-ingester -f -a '(__kubectl_ingester_complete)'
+`,
+};

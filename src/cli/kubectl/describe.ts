@@ -1,0 +1,82 @@
+import type { Command } from 'commander';
+import { stringify } from 'yaml';
+import { isJsonObject, type JsonObject, valueAt } from '../../base/json.ts';
+import { cellText, itemsOf, showsColours, textTable } from './output.ts';
+import { objectPath, oneObject, withSession } from './session.ts';
+
+const PREFIX = 'stored.michelangelo.api/';
+const places: Readonly<Record<string, string>> = {
+  live: 'etcd and MySQL',
+  evicted: 'MySQL only',
+  deleted: 'deleted, kept for the record',
+};
+
+export function addDescribeCommand(program: Command): void {
+  program
+    .command('describe <kind> [name]')
+    .description('say everything about one object: where it is, its content and its history')
+    .option('--uid <uid>', 'this incarnation; else the live one, else the newest')
+    .action(async (kind: string, name: string | undefined, { uid }: { readonly uid?: string }) => {
+      const target = oneObject(kind, name);
+      await withSession(program, async ({ objects, namespace }) => {
+        const path = objectPath(target.kind, namespace, target.name);
+        const object = await objects.call({ path, query: uid === undefined ? {} : { uid } });
+        const history = await objects.call({ path: `${path}/incarnations` });
+        const coloured = showsColours(process.stdout, process.env) ? 'coloured' : 'plain';
+        process.stdout.write(`${describeText(object)}\nHistory:\n${historyText(itemsOf(history), coloured)}`);
+      });
+    });
+}
+
+export function describeText(object: JsonObject): string {
+  const metadata = isJsonObject(object['metadata']) ? object['metadata'] : {};
+  const annotations = isJsonObject(metadata['annotations']) ? metadata['annotations'] : {};
+  const marks = (name: string): unknown => annotations[`${PREFIX}${name}`];
+  const facts: readonly (readonly [string, unknown])[] = [
+    ['Name', metadata['name']],
+    ['Namespace', metadata['namespace']],
+    ['Kind', object['kind']],
+    ['Where', places[cellText(marks('state'))]],
+    ['UID', metadata['uid']],
+    ['Resource version', metadata['resourceVersion']],
+    ['Created', metadata['creationTimestamp']],
+    ['Stored', marks('update-time')],
+    ['Evicted', marks('evict-time')],
+    ['Deleted', marks('delete-time')],
+  ];
+  const width = Math.max(...facts.map(([name]) => name.length)) + 2;
+  const lines = facts
+    .filter(([, value]) => value !== undefined)
+    .map(([name, value]) => `${`${name}:`.padEnd(width)}${cellText(value)}\n`);
+  const own = Object.fromEntries(Object.entries(annotations).filter(([key]) => !key.startsWith(PREFIX)));
+  const sections = { Labels: metadata['labels'], Annotations: own, Spec: object['spec'], Status: object['status'] };
+  return (
+    lines.join('') +
+    Object.entries(sections)
+      .map(([name, value]) => section(name, value))
+      .join('')
+  );
+}
+
+function section(name: string, value: unknown): string {
+  if (!isJsonObject(value) || Object.keys(value).length === 0) return `${name}: <none>\n`;
+  const text = stringify(JSON.parse(JSON.stringify(value)), { lineWidth: 0 });
+  return `${name}:\n${text.replaceAll(/^(?=.)/gm, '  ')}`;
+}
+
+/** The newest incarnation first. */
+export function historyText(items: readonly JsonObject[], coloured: 'coloured' | 'plain'): string {
+  const rows = items.map((item) => {
+    const mark = (name: string): string =>
+      cellText(valueAt(item, ['metadata', 'annotations', `${PREFIX}${name}`]) ?? '');
+    const state = mark('state');
+    return [
+      cellText(valueAt(item, ['metadata', 'uid'])),
+      state === 'live' ? 'etcd and MySQL' : state === 'evicted' ? 'MySQL' : 'deleted',
+      cellText(valueAt(item, ['metadata', 'creationTimestamp'])),
+      mark('delete-time') || mark('evict-time') || '-',
+      cellText(valueAt(item, ['metadata', 'resourceVersion'])),
+    ];
+  });
+  return textTable([['UID', 'WHERE', 'CREATED', 'LEFT ETCD', 'RESOURCE VERSION'], ...rows], coloured);
+}

@@ -1,0 +1,44 @@
+import { CodedError } from '../../base/errors.ts';
+import { KubeError, type KubeReason } from '../../kube/errors.ts';
+
+/** No object ever had the name. */
+export class NothingStoredUnderNameError extends CodedError {
+  constructor(what: string) {
+    super('NAME_UNKNOWN', `Nothing is stored under the name ${what}, and nothing ever was.`);
+  }
+}
+
+/** The object is still there after the time that somebody was ready to wait. */
+export class StillThereError extends CodedError {
+  constructor(what: string, seconds: number) {
+    super(
+      'STILL_THERE',
+      `${what} is marked for deletion, and still there after ${seconds} s. "kubectl ingester status" says why.`,
+      { retry: 'yes' },
+    );
+  }
+}
+
+const codes: Readonly<Record<string, number>> = {
+  CONFIGURATION_INVALID: 2,
+  ARGUMENT_INVALID: 2,
+  SCHEMA_NEWER: 3,
+  NAME_UNKNOWN: 4,
+};
+
+const reasons: Readonly<Partial<Record<KubeReason, number>>> = {
+  NotFound: 4,
+  Forbidden: 5,
+  Unauthorized: 5,
+  Unavailable: 6,
+  TooManyRequests: 6,
+};
+
+export const EXIT_CODES_HELP: string =
+  'Exit codes: 0 success, 1 failure, 2 the command line or the configuration is wrong, 4 there is no such object, ' +
+  '5 you may not do that, 6 the cluster or the store does not answer.';
+
+export function pluginExitCode(error: unknown): number {
+  if (error instanceof KubeError) return reasons[error.reason] ?? 1;
+  return error instanceof CodedError ? (codes[error.code] ?? 1) : 1;
+}

@@ -1,0 +1,111 @@
+// How results are printed: tables for people, documents for programs.
+import { InvalidArgumentError, Option } from 'commander';
+import { stringify } from 'yaml';
+import { isJsonObject, type JsonObject, valueAt } from '../../base/json.ts';
+import { isRawNumber } from '../../base/lossless-json.ts';
+import { compileJsonPath } from './jsonpath.ts';
+
+export type Format = 'table' | 'wide' | 'json' | 'yaml' | 'name' | `jsonpath=${string}`;
+
+const plain = ['table', 'wide', 'json', 'yaml', 'name'];
+
+export function formatOption(): Option {
+  return new Option('-o, --output <format>', 'table, wide, json, yaml, name or jsonpath=<template>')
+    .default('table')
+    .argParser((text) => {
+      if (plain.includes(text)) return text;
+      if (!text.startsWith('jsonpath='))
+        throw new InvalidArgumentError(`It is one of ${plain.join(', ')} or jsonpath=`);
+      compileJsonPath(text.slice('jsonpath='.length));
+      return text;
+    });
+}
+
+/** The text of a document in a form for programs. `group` is what names begin with: model.stored.michelangelo.api. */
+export function printDocument(document: JsonObject, format: Exclude<Format, 'table' | 'wide'>): string {
+  switch (format) {
+    case 'json':
+      return `${JSON.stringify(document, undefined, 2)}\n`;
+    case 'yaml':
+      return stringify(plainNumbers(document), { lineWidth: 0 });
+    case 'name':
+      return namesOf(document);
+    default:
+      return compileJsonPath(format.slice('jsonpath='.length))(document);
+  }
+}
+
+/** YAML knows integers of any length. */
+function plainNumbers(value: unknown): unknown {
+  if (isRawNumber(value)) return /^-?\d+$/.test(value.rawJSON) ? BigInt(value.rawJSON) : Number(value.rawJSON);
+  if (Array.isArray(value)) return value.map(plainNumbers);
+  if (!isJsonObject(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, plainNumbers(item)]));
+}
+
+export function itemsOf(document: JsonObject): readonly JsonObject[] {
+  const { items } = document;
+  return Array.isArray(items) ? items.filter(isJsonObject) : [document];
+}
+
+function namesOf(document: JsonObject): string {
+  const lines = itemsOf(document).map((item) => {
+    return `${cellText(item['kind']).toLowerCase()}.stored.michelangelo.api/${cellText(valueAt(item, ['metadata', 'name']))}\n`;
+  });
+  return lines.join('');
+}
+
+const colours = { etcd: 32, MySQL: 33, deleted: 31 } as const;
+
+/** Whether a stream shows colours: a terminal, where nobody said otherwise. */
+export function showsColours(stream: { readonly isTTY?: boolean }, env: NodeJS.ProcessEnv): boolean {
+  return stream.isTTY === true && (env['NO_COLOR'] ?? '') === '' && env['TERM'] !== 'dumb';
+}
+
+/** Rows of text in columns, each as wide as its widest cell. `WHERE` is coloured where that is wanted. */
+export function textTable(rows: readonly (readonly string[])[], coloured: 'coloured' | 'plain'): string {
+  const [head = []] = rows;
+  const widths = head.map((_, column) => Math.max(...rows.map((row) => (row[column] ?? '').length)));
+  const where = head.indexOf('WHERE');
+  const lines = rows.map((row, index) =>
+    row
+      .map((cell, column) => {
+        const padded = column === row.length - 1 ? cell : cell.padEnd((widths[column] ?? 0) + 3);
+        return coloured === 'coloured' && column === where && index > 0 ? inColour(padded) : padded;
+      })
+      .join('')
+      .trimEnd(),
+  );
+  return lines.map((line) => `${line}\n`).join('');
+}
+
+function inColour(text: string): string {
+  const word = text.split(' ')[0] as keyof typeof colours;
+  return Object.hasOwn(colours, word) ? `\u001B[${colours[word]}m${text}\u001B[0m` : text;
+}
+
+/** Head and rows of a Table that the server made. */
+export function tableRows(
+  table: JsonObject,
+  { wide, namespaces }: { readonly wide: boolean; readonly namespaces: boolean },
+): { readonly head: readonly string[]; readonly rows: readonly (readonly string[])[] } {
+  const definitions = Array.isArray(table['columnDefinitions']) ? table['columnDefinitions'].filter(isJsonObject) : [];
+  const rows = Array.isArray(table['rows']) ? table['rows'].filter(isJsonObject) : [];
+  const shown = definitions.flatMap((definition, index) =>
+    wide || definition['priority'] === 0 ? [{ title: cellText(definition['name']).toUpperCase(), index }] : [],
+  );
+  return {
+    head: [...(namespaces ? ['NAMESPACE'] : []), ...shown.map(({ title }) => title)],
+    rows: rows.map((row) => {
+      const cells = Array.isArray(row['cells']) ? row['cells'] : [];
+      const namespace = cellText(valueAt(row, ['object', 'metadata', 'namespace']));
+      return [...(namespaces ? [namespace] : []), ...shown.map(({ index }) => cellText(cells[index]))];
+    }),
+  };
+}
+
+/** A value as a person reads it. */
+export function cellText(cell: unknown): string {
+  if (cell === null || cell === undefined) return '';
+  return typeof cell === 'string' ? cell : JSON.stringify(cell);
+}

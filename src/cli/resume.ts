@@ -1,0 +1,43 @@
+import { type Command, Option } from 'commander';
+import { findKind } from '../api/kinds.ts';
+import { durationOption } from './duration.ts';
+import { ArgumentError } from './errors.ts';
+import { outputOption, prepareCommand } from './prepare.ts';
+
+interface Options {
+  readonly eviction: boolean;
+  readonly for: number;
+  readonly output: string;
+}
+
+export function addResumeCommand(program: Command): void {
+  program
+    .command('resume [kinds...]')
+    .description('let deletions go on that a breaker holds; all of them, or those of the kinds')
+    .addOption(
+      new Option('--for <duration>', 'how long the breaker lets everything through')
+        .argParser(durationOption)
+        .default(3_600_000, '1h'),
+    )
+    .option('--eviction', 'end the pause of evictions instead', false)
+    .addOption(outputOption())
+    .action((kinds: readonly string[], options: Options) => runResumeCommand(program, kinds, options));
+}
+
+async function runResumeCommand(program: Command, kinds: readonly string[], options: Options): Promise<void> {
+  for (const kind of kinds) if (findKind(kind) === undefined) throw new ArgumentError(`unknown kind "${kind}"`);
+  const { configuration } = prepareCommand(program, 'resume');
+  const { pauseEviction, resumeDeletions } = await import('../app/control.ts');
+  if (options.eviction) {
+    await pauseEviction(configuration, false);
+    process.stdout.write(options.output === 'json' ? '{"evictionPaused":false}\n' : 'Evictions go on.\n');
+    return;
+  }
+  const resumed = await resumeDeletions(configuration, { kinds, forMs: options.for });
+  if (options.output === 'json') {
+    process.stdout.write(`${JSON.stringify({ resumed })}\n`);
+    return;
+  }
+  const lines = resumed.map(({ kind, because, since }) => `${kind}: held since ${since}. ${because}`);
+  process.stdout.write(lines.length === 0 ? 'No breaker was open.\n' : `Deletions go on:\n${lines.join('\n')}\n`);
+}

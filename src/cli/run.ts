@@ -1,0 +1,44 @@
+import { CommanderError } from 'commander';
+import { CodedError, messageOf } from '../base/errors.ts';
+import { createProgram } from './program.ts';
+import { failureText, leaveTerminationMessage } from './task.ts';
+
+const WANTED_NODE = 24;
+
+const EXIT_CODES: Readonly<Record<string, number>> = { CONFIGURATION_INVALID: 2, SCHEMA_NEWER: 3 };
+
+function exitCodeOf(error: unknown): number {
+  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
+  return error instanceof CodedError ? (EXIT_CODES[error.code] ?? 1) : 1;
+}
+
+function report(error: unknown, argv: readonly string[]): void {
+  if (error instanceof CommanderError && error.exitCode === 0) return;
+  const isTask = argv.includes('task');
+  const text = isTask ? failureText(error) : plainText(error);
+  // Commander has printed its own by now.
+  if (!(error instanceof CommanderError)) process.stderr.write(`ingester: ${text}\n`);
+  if (isTask) leaveTerminationMessage(text);
+}
+
+function plainText(error: unknown): string {
+  return `${messageOf(error)}${error instanceof CodedError ? ` [${error.code}]` : ''}`;
+}
+
+/** Argv in, exit code out. */
+export async function run(argv: readonly string[]): Promise<number> {
+  if (Number(process.versions.node.split('.')[0]) < WANTED_NODE) {
+    process.stderr.write(
+      `ingester needs Node ${WANTED_NODE}; this is ${process.version}. Start it with npm run ingester.\n`,
+    );
+    return 1;
+  }
+  try {
+    const program = createProgram();
+    await program.parseAsync(argv);
+    return 0;
+  } catch (error) {
+    report(error, argv);
+    return exitCodeOf(error);
+  }
+}

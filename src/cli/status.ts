@@ -1,0 +1,69 @@
+import type { Command } from 'commander';
+import type { FullStatus } from '../app/control.ts';
+import { outputOption, prepareCommand } from './prepare.ts';
+
+export function addStatusCommand(program: Command): void {
+  program
+    .command('status')
+    .description('say how the reconciler is doing, and which objects cannot be stored')
+    .addOption(outputOption())
+    .action((options: { readonly output: string }) => runStatusCommand(program, options.output));
+}
+
+async function runStatusCommand(program: Command, output: string): Promise<void> {
+  const { configuration } = prepareCommand(program, 'status');
+  const { readStatus } = await import('../app/control.ts');
+  const status = await readStatus(configuration);
+  process.stdout.write(output === 'json' ? `${JSON.stringify(status)}\n` : statusText(status));
+}
+
+/** The reconciler writes every ten seconds; so old, it does not run. */
+const OLD_MS = 60_000;
+
+export function statusText(status: FullStatus): string {
+  const { storage, kinds, troubles, breakers } = status;
+  const age = Math.round(status.ageMs / 1000);
+  const lines = [
+    `As of ${status.at} (${age} s ago), by ${status.instance}.`,
+    ...decidedBy(status),
+    ...(status.ageMs > OLD_MS ? ['This is old: the reconciler does not run, or cannot reach the API server.'] : []),
+    storage.problem === undefined
+      ? 'MySQL answers.'
+      : `MySQL: ${storage.problem} (since ${storage.since ?? 'the start'})`,
+    ...breakers.map(({ kind, because, since }) => `Deletions of ${kind} are held since ${since}: ${because}`),
+    ...(status.evictionPaused ? ['Evictions are paused.'] : []),
+    ...(status.spooled > 0 ? [`${status.spooled} final states are on disk until MySQL is back.`] : []),
+    '',
+    ...table([
+      ['KIND', 'OBJECTS', 'FAILING'],
+      ...kinds.map((each) => [each.kind, `${each.objects}`, `${each.failing}`]),
+    ]),
+    '',
+    troubles.count === 0 ? 'Every object is stored.' : `${troubles.count} objects cannot be dealt with:`,
+    ...troubles.listed.map(
+      ({ kind, namespace, name, since, code, message }) =>
+        `  ${kind} ${namespace}/${name} since ${since}: ${code}: ${message}`,
+    ),
+  ];
+  return `${lines.join('\n')}\n`;
+}
+
+function decidedBy({ resources }: FullStatus): readonly string[] {
+  if (resources === undefined) return ['Who decides is not shown: that needs the right to list Ingester resources.'];
+  if (resources.length === 0) return ['The configuration file decides: there is no Ingester resource.'];
+  return resources.map(
+    ({ name, phase, version }) =>
+      `The Ingester resource ${name} decides on kinds, components and lifecycle (${phase}, version ${version}); ` +
+      'the configuration file on how to reach the API server.',
+  );
+}
+
+function table(rows: readonly (readonly string[])[]): readonly string[] {
+  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => (row[column] ?? '').length)));
+  return rows.map((row) =>
+    row
+      .map((cell, column) => cell.padEnd((widths[column] ?? 0) + 2))
+      .join('')
+      .trimEnd(),
+  );
+}

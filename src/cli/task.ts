@@ -1,0 +1,108 @@
+// What every task promises whoever runs it, a person or a Job: progress on stderr, the report on stdout, and as its last
+// line one JSON object; the exit code says the kind of failure, and the termination message says which.
+import { existsSync, writeFileSync } from 'node:fs';
+import { type Command, InvalidArgumentError } from 'commander';
+import { stopSignal } from '../app/signals.ts';
+import { CodedError, messageOf } from '../base/errors.ts';
+import { createLogger } from '../base/logger.ts';
+import { redact } from '../base/redact.ts';
+import { loadConfiguration } from '../config/load.ts';
+import type { Configuration } from '../config/schema.ts';
+import { TaskStoppedError } from '../storage/task-errors.ts';
+import { outputOption } from './prepare.ts';
+
+export interface TaskFlags {
+  readonly output: 'text' | 'json';
+  readonly attempt?: string;
+  readonly gateHolder?: string;
+}
+
+export interface TaskContext {
+  readonly configuration: Configuration;
+  readonly signal: AbortSignal;
+  /** One line for a person who waits. */
+  readonly progress: (line: string) => void;
+}
+
+export interface TaskReport {
+  /** One word: what became of the task. */
+  readonly outcome: string;
+  readonly figures: object;
+  /** The same for a person. */
+  readonly text: string;
+  /** `json` only for text that other programs read as it is. */
+  readonly resultLine?: 'always' | 'json';
+}
+
+const ATTEMPT = /^[\w.:/-]{1,253}$/;
+
+export function taskCommand(parent: Command, name: string): Command {
+  return parent
+    .command(name)
+    .option(
+      '--attempt <id>',
+      'which attempt this is; a newer one (a higher number at the end of the id) stops it',
+      attemptOption,
+    )
+    .option('--gate-holder <name>', 'who has closed the writer gate for this task, and will open it again')
+    .addOption(outputOption());
+}
+
+function attemptOption(text: string): string {
+  if (!ATTEMPT.test(text)) throw new InvalidArgumentError('expected up to 253 letters, digits and the signs . : / _ -');
+  return text;
+}
+
+/** Ends with the result line; an error is reported in it too, then thrown on. */
+export async function runTask(
+  command: Command,
+  { output }: TaskFlags,
+  work: (context: TaskContext) => Promise<TaskReport>,
+): Promise<void> {
+  const task = command.name();
+  let signal: AbortSignal | undefined;
+  try {
+    const { config } = command.optsWithGlobals<{ readonly config?: string }>();
+    const configuration = loadConfiguration({ file: config, env: process.env });
+    signal = stopSignal(createLogger(configuration.log.level, task, 'stderr'));
+    const progress = (line: string): void => void process.stderr.write(`${line}\n`);
+    const { outcome, figures, text, resultLine = 'always' } = await work({ configuration, signal, progress });
+    const line = JSON.stringify({ task, outcome, ...figures });
+    if (output === 'text') process.stdout.write(`${text}\n`);
+    if (output === 'json' || resultLine === 'always') process.stdout.write(`${line}\n`);
+    leaveTerminationMessage(line);
+  } catch (thrown) {
+    const stopped = signal?.aborted === true && !(thrown instanceof CodedError);
+    const error = stopped ? new TaskStoppedError(task) : thrown;
+    process.stdout.write(`${JSON.stringify({ task, outcome: 'failed', ...failureOf(error) })}\n`);
+    throw error;
+  }
+}
+
+function failureOf(error: unknown): object {
+  const message = redact(messageOf(error));
+  if (!(error instanceof CodedError)) return { message, retry: 'no' };
+  return { code: error.code, message, retry: error.retry };
+}
+
+/** The text of an error as the process may show it. */
+export function failureText(error: unknown): string {
+  const code = error instanceof CodedError ? ` [${error.code}]` : '';
+  return redact(`${messageOf(error)}${code}`);
+}
+
+/** The kubelet shows no more than this. */
+const TERMINATION_BYTES = 4096;
+const TERMINATION_LOG = '/dev/termination-log';
+
+/** Where Kubernetes looks for why a container ended. The file is there already in a pod, and nowhere else. */
+export function leaveTerminationMessage(text: string): void {
+  const { TERMINATION_LOG: named } = process.env;
+  const file = named ?? (existsSync(TERMINATION_LOG) ? TERMINATION_LOG : undefined);
+  if (file === undefined) return;
+  try {
+    writeFileSync(file, new TextDecoder().decode(Buffer.from(text).subarray(0, TERMINATION_BYTES), { stream: true }));
+  } catch (error) {
+    process.stderr.write(`The termination message could not be written: ${messageOf(error)}\n`);
+  }
+}
