@@ -2,13 +2,12 @@
 // npm run demo -- --once: ends after the story, with exit code 0 or 1.
 import { untilAborted } from '../../src/base/abort.ts';
 import { messageOf } from '../../src/base/errors.ts';
-import { type Bundle, startBundle } from '../local/bundle.ts';
-import { logTail } from '../local/log-tail.ts';
+import { type PodBundle, startPodBundle } from '../local/pod-bundle.ts';
 import { Narrator } from './narrator.ts';
 import { Story } from './story.ts';
 
-const HELP = `npm run demo            start a control plane, MySQL, the webhook and the reconciler on loopback, show the
-                        main job of the product, and stay up until Ctrl-C
+const HELP = `npm run demo            install the bundle on a control plane, a node and MySQL of this machine, show the main
+                        job of the product, and stay up until Ctrl-C
 npm run demo -- --once  the same, but end after the story (exit code 0 or 1)
 `;
 
@@ -25,7 +24,7 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   });
 }
 
-function explainUse(bundle: Bundle): void {
+function explainUse(bundle: PodBundle): void {
   const { controlPlane, server, database } = bundle;
   narrator.chapter('It is yours');
   narrator.say(`Everything took ${narrator.seconds()} s and stays up until Ctrl-C. In another terminal:`);
@@ -33,14 +32,17 @@ function explainUse(bundle: Bundle): void {
   narrator.command('kubectl get models.michelangelo.api -A');
   narrator.command(server.clientCommand(database.name).join(' '));
   narrator.say('The logs of the two roles:');
-  narrator.command(`tail -f ${bundle.reconciler.logFile} ${bundle.webhook.logFile}`);
+  narrator.command(`kubectl logs -f -n ingester-system deployment/ingester-reconciler`);
+  narrator.command(`kubectl logs -f -n ingester-system deployment/ingester-webhook`);
 }
 
 /** Tells the story, then waits for Ctrl-C unless told to end. */
-async function play(bundle: Bundle): Promise<void> {
-  narrator.proved(
-    `Control plane, ${bundle.server.flavour} ${bundle.server.version}, webhook and reconciler are running.`,
-  );
+async function play(bundle: PodBundle): Promise<void> {
+  const list = ['get', 'pods', '-n', 'ingester-system', '-o', 'wide'];
+  narrator.command(`kubectl ${list.join(' ')}`);
+  narrator.output(await bundle.kubectl(...list));
+  const { flavour, version } = bundle.server;
+  narrator.proved(`${flavour} ${version} has its tables; webhook and reconciler run as pods of the shipped manifests.`);
   await Promise.race([new Story(bundle, narrator).tell(), untilAborted(stop.signal)]);
   stop.signal.throwIfAborted();
   if (flags.includes('--once')) return;
@@ -50,25 +52,29 @@ async function play(bundle: Bundle): Promise<void> {
 
 /** Exit code: 0 when the story was told to its end, 130 when somebody stopped it before, 1 when it failed. */
 async function main(): Promise<number> {
-  let bundle: Bundle | undefined;
+  let bundle: PodBundle | undefined;
   try {
     narrator.chapter('Starting Kubernetes, MySQL and the bundle on loopback');
-    bundle = await startBundle({ progress: (message) => narrator.progress(message), signal: stop.signal });
+    bundle = await startPodBundle({ progress: (message) => narrator.progress(message), signal: stop.signal });
     await play(bundle);
     await bundle.stop();
     process.stdout.write(`\nDemo passed in ${narrator.seconds()} s.\n`);
     return 0;
   } catch (error) {
-    if (!stop.signal.aborted) reportFailure(error, bundle);
+    if (!stop.signal.aborted) await reportFailure(error, bundle);
     await bundle?.stop();
     return stop.signal.aborted ? 130 : 1;
   }
 }
 
-function reportFailure(error: unknown, bundle: Bundle | undefined): void {
+async function reportFailure(error: unknown, bundle: PodBundle | undefined): Promise<void> {
   process.stderr.write(`\nThe demo failed: ${messageOf(error)}\n`);
-  if (bundle !== undefined)
-    process.stderr.write(`The reconciler's last lines:\n${logTail(bundle.reconciler.logFile)}\n`);
+  if (bundle === undefined) return;
+  const { stdout } = await bundle.controlPlane.kubectlRun(
+    ['logs', '-n', 'ingester-system', '-l', 'app.kubernetes.io/component=reconciler', '--tail=20', '--prefix'],
+    { allowFailure: true },
+  );
+  process.stderr.write(`The reconcilers' last lines:\n${stdout}\n`);
 }
 
 const unknown = flags.filter((flag) => !known.includes(flag));

@@ -2,7 +2,7 @@
 // what it claims.
 import { setTimeout as delay } from 'node:timers/promises';
 import { defaultKinds } from '../../src/api/kinds.ts';
-import type { Bundle } from '../local/bundle.ts';
+import type { BundleServers } from '../local/bundle-servers.ts';
 import { DemoError, type Narrator, table } from './narrator.ts';
 
 const NS = 'ingester-test';
@@ -12,10 +12,10 @@ const LIMIT_MS = 60_000;
 const HOLD_MS = 3000;
 
 export class Story {
-  readonly #bundle: Bundle;
+  readonly #bundle: BundleServers;
   readonly #tell: Narrator;
 
-  constructor(bundle: Bundle, narrator: Narrator) {
+  constructor(bundle: BundleServers, narrator: Narrator) {
     this.#bundle = bundle;
     this.#tell = narrator;
   }

@@ -1,4 +1,4 @@
-import type { IndexedColumn, KindDefinition } from '../../src/api/kind.ts';
+import type { FieldRule, IndexedColumn, KindDefinition, VersionField } from '../../src/api/kind.ts';
 import { configurationKeys } from '../../src/config/keys.ts';
 import type { Output } from './output.ts';
 
@@ -32,6 +32,7 @@ an empty \`mysql\` section it refuses to start and names the keys to set.
 
 function describeDefault(value: unknown): string {
   if (value === '') return 'empty';
+  if (Array.isArray(value) && value.length === 0) return 'empty list';
   if (Array.isArray(value)) return 'the 13 kinds of [kinds.md](kinds.md)';
   return typeof value === 'object' ? 'empty map' : `\`${JSON.stringify(value).replaceAll('"', '')}\``;
 }
@@ -53,7 +54,63 @@ Group \`michelangelo.api\`, version \`v2\`, all namespaced. Each kind has three 
 | Kind | Plural | Table | Indexed columns (JSON path) | Notes |
 | --- | --- | --- | --- | --- |
 ${rows.join('\n')}
+
+## Fields that only move forward
+
+What an older value in one of these fields means is in [admission.md](admission.md#content-downgrade). The mode of a kind
+is set by \`admission.contentDowngrades\`.
+
+| Kind | Field | Order | Mode unless set |
+| --- | --- | --- | --- |
+${kinds.flatMap(versionFieldRows).join('\n')}
+
+## Fields that are checked
+
+The rules of [field-rules](admission.md#field-rules). A rule below an object that is not there does not count; \`*\` stands
+for every value of a map and every item of a list.
+
+| Kind | Field | Rule |
+| --- | --- | --- |
+${kinds.flatMap(fieldRuleRows).join('\n')}
 `;
+}
+
+function fieldRuleRows(kind: KindDefinition): readonly string[] {
+  return kind.fieldRules.map((rule) => `| ${kind.kind} | \`${rule.path.join('.')}\` | ${describeRule(rule)} |`);
+}
+
+function describeRule(rule: FieldRule): string {
+  switch (rule.rule) {
+    case 'required':
+      return 'not empty';
+    case 'uuid':
+      return 'a UUID';
+    case 'range':
+      return rule.maximum === undefined ? `at least ${rule.minimum}` : `${rule.minimum} to ${rule.maximum}`;
+    case 'text': {
+      const length = rule.maxLength === undefined ? '' : `, at most ${rule.maxLength} characters`;
+      return `matches \`${rule.pattern ?? ''}\`${length}`;
+    }
+    case 'one-of':
+      return `one of ${rule.members.map((member) => `\`${member}\``).join(', ')}`;
+  }
+}
+
+const orders: Readonly<Record<VersionField['order'], string>> = {
+  semver: 'semantic versions; others: a warning',
+  'semver-or-name': 'semantic versions; others have no order',
+  integer: 'whole number; missing is 0',
+  'integer-or-name': 'whole numbers of up to 18 digits; others have no order',
+  'numbered-name': 'the number at the end of the same name',
+  flag: 'true for good',
+  terminal: 'final',
+};
+
+function versionFieldRows(kind: KindDefinition): readonly string[] {
+  return kind.versionFields.map(({ path, order, terminal = [] }) => {
+    const values = terminal.map((value) => ` \`${value}\``).join(',');
+    return `| ${kind.kind} | \`${path.join('.')}\` | ${orders[order]}${values} | \`${kind.downgrades}\` |`;
+  });
 }
 
 function describeColumn(column: IndexedColumn): string {

@@ -2,22 +2,43 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { allKinds } from '../../src/api/kinds.ts';
+import { argocdExtensionOutput } from './argocd-extension.ts';
+import { ingesterCrdOutput } from './crds/ingester.ts';
 import { crdOutputs } from './crds/outputs.ts';
+import { dashboardOutput } from './dashboard.ts';
 import { docsOutputs } from './docs.ts';
+import { gitopsOutputs } from './gitops/outputs.ts';
+import { lifecycleOutputs } from './lifecycle.ts';
 import { manifestOutputs } from './manifests.ts';
+import { metricsOutput } from './metrics.ts';
 import { migrationOutputs } from './migrations.ts';
+import { namesOutputs } from './names.ts';
 import type { Output } from './output.ts';
 import { protoOutputs } from './proto/outputs.ts';
+import { removalOutputs } from './removal.ts';
 
+/** Manifests with expressions that name parts of the bundle. */
+const ADMISSION = /config\/(base\/webhook|components\/(admission-policies|guard))\//;
 const root = join(import.meta.dirname, '../..');
 
 async function outputs(): Promise<readonly Output[]> {
+  const admission = [...manifestOutputs(allKinds), ...removalOutputs(allKinds)].filter(({ path }) =>
+    ADMISSION.test(path),
+  );
   return [
     ...(await protoOutputs()),
     ...(await crdOutputs(allKinds)),
+    ingesterCrdOutput(),
+    ...lifecycleOutputs(),
     ...migrationOutputs(allKinds),
     ...manifestOutputs(allKinds),
+    ...removalOutputs(allKinds),
+    ...namesOutputs(admission),
     ...docsOutputs(allKinds),
+    ...gitopsOutputs(allKinds),
+    argocdExtensionOutput(allKinds),
+    metricsOutput(),
+    dashboardOutput(),
   ];
 }
 

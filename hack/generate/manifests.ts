@@ -1,75 +1,104 @@
 // Manifests that list the kinds: a plural that is typed by hand and wrong is accepted by the API server and matches
 // nothing.
 import { stringify } from 'yaml';
+import { INGESTER_PLURAL } from '../../src/api/ingester.ts';
 import type { KindDefinition } from '../../src/api/kind.ts';
 import { crdName } from '../../src/api/kinds.ts';
-import { GROUP, VERSION } from '../../src/api/names.ts';
+import { GROUP } from '../../src/api/names.ts';
+import { calledByUrl, mutatingWebhook, validatingWebhooks } from './admission.ts';
+import { admissionPolicies } from './admission-policies.ts';
 import { generatedNotice, type Output } from './output.ts';
 
-const NAMESPACE = 'ingester-system';
 const labels = { 'app.kubernetes.io/name': 'michelangelo-ingester' };
 
 export function manifestOutputs(kinds: readonly KindDefinition[]): readonly Output[] {
-  const plurals = kinds.filter((kind) => !kind.optional).map((kind) => kind.plural);
+  const ingested = kinds.filter((kind) => !kind.optional);
+  const [mutating, validating] = [mutatingWebhook(ingested), validatingWebhooks(ingested)];
   return [
-    output('config/base/rbac/reconciler-role.yaml', reconcilerRole(plurals)),
-    output('config/base/webhook/mutating.yaml', mutatingWebhook(plurals)),
+    output('config/base/rbac/reconciler-role.yaml', reconcilerRole(ingested.map(({ plural }) => plural))),
+    output('config/base/rbac/webhook-role.yaml', webhookRole(ingested.map(({ plural }) => plural))),
+    output('config/base/webhook/mutating.yaml', mutating),
+    output('config/base/webhook/validating.yaml', validating),
+    output('config/components/admission-policies/policies.yaml', ...admissionPolicies(ingested)),
+    output('config/components/query/writes.yaml', ...queryWrites(ingested.map(({ plural }) => plural))),
+    output('config/overlays/local/mutating-by-url.yaml', calledByUrl(mutating)),
+    output('config/overlays/local/validating-by-url.yaml', calledByUrl(validating)),
     output('crds/kustomization.yaml', crdKustomization(kinds)),
   ];
 }
 
-function output(path: string, document: object): Output {
-  const content = stringify(document, { lineWidth: 0 });
+function output(path: string, ...documents: readonly object[]): Output {
+  const content = documents.map((document) => stringify(document, { lineWidth: 0 })).join('---\n');
   return { path, content: generatedNotice('#', 'schema/kinds/catalogue.ts') + content };
 }
 
-/** Exactly the calls the reconciler makes. It never creates or updates an object. */
+/**
+ * Exactly the calls the reconciler makes. It never creates or updates an object; it writes events beside them, in their
+ * namespaces.
+ */
 function reconcilerRole(plurals: readonly string[]): object {
   return {
     apiVersion: 'rbac.authorization.k8s.io/v1',
     kind: 'ClusterRole',
     metadata: { name: 'ingester-reconciler', labels },
-    rules: [{ apiGroups: [GROUP], resources: plurals, verbs: ['get', 'list', 'watch', 'patch', 'delete'] }],
+    rules: [
+      { apiGroups: [GROUP], resources: plurals, verbs: ['get', 'list', 'watch', 'patch', 'delete'] },
+      { apiGroups: ['apiextensions.k8s.io'], resources: ['customresourcedefinitions'], verbs: ['list'] },
+      { apiGroups: ['events.k8s.io'], resources: ['events'], verbs: ['create', 'patch'] },
+    ],
   };
 }
 
 /**
- * Fail: an object created without the finalizer is worse than one that has to be created again. The rules are narrow,
- * so nothing but a create of our kinds waits for the webhook; no update and no delete ever does.
+ * What the validating rules ask: what a user may do, and whether a kind has objects before its CRD takes something
+ * away. The webhook writes nothing.
  */
-function mutatingWebhook(plurals: readonly string[]): object {
+function webhookRole(plurals: readonly string[]): object {
   return {
-    apiVersion: 'admissionregistration.k8s.io/v1',
-    kind: 'MutatingWebhookConfiguration',
-    metadata: { name: 'ingester-finalizer', labels },
-    webhooks: [
-      {
-        name: 'finalizer.ingester.michelangelo.api',
-        admissionReviewVersions: ['v1'],
-        clientConfig: { service: { name: 'ingester-webhook', namespace: NAMESPACE, path: '/mutate', port: 443 } },
-        rules: [
-          {
-            apiGroups: [GROUP],
-            apiVersions: [VERSION],
-            operations: ['CREATE'],
-            resources: plurals,
-            scope: 'Namespaced',
-          },
-        ],
-        failurePolicy: 'Fail',
-        matchPolicy: 'Equivalent',
-        reinvocationPolicy: 'Never',
-        sideEffects: 'None',
-        timeoutSeconds: 5,
-      },
+    apiVersion: 'rbac.authorization.k8s.io/v1',
+    kind: 'ClusterRole',
+    metadata: { name: 'ingester-webhook', labels },
+    rules: [
+      { apiGroups: ['authorization.k8s.io'], resources: ['subjectaccessreviews'], verbs: ['create'] },
+      { apiGroups: [GROUP], resources: plurals, verbs: ['list'] },
     ],
   };
+}
+
+/**
+ * What the two writes of the query API need: a restore creates an object and writes its status, a deletion sets an
+ * annotation, which takes the right to delete as well. Whoever asks must have the same rights.
+ */
+function queryWrites(plurals: readonly string[]): readonly object[] {
+  const metadata = { name: 'ingester-query-writes', labels };
+  const group = 'rbac.authorization.k8s.io';
+  const status = plurals.map((plural) => `${plural}/status`);
+  return [
+    {
+      apiVersion: `${group}/v1`,
+      kind: 'ClusterRole',
+      metadata,
+      rules: [
+        { apiGroups: [GROUP], resources: plurals, verbs: ['get', 'create', 'patch', 'delete'] },
+        { apiGroups: [GROUP], resources: status, verbs: ['patch'] },
+      ],
+    },
+    {
+      apiVersion: `${group}/v1`,
+      kind: 'ClusterRoleBinding',
+      metadata,
+      roleRef: { apiGroup: group, kind: 'ClusterRole', name: metadata.name },
+      subjects: [{ kind: 'ServiceAccount', name: 'ingester-query', namespace: 'ingester-system' }],
+    },
+  ];
 }
 
 function crdKustomization(kinds: readonly KindDefinition[]): object {
   return {
     apiVersion: 'kustomize.config.k8s.io/v1beta1',
     kind: 'Kustomization',
-    resources: kinds.filter((kind) => !kind.optional).map((kind) => `${crdName(kind)}.yaml`),
+    resources: [...kinds.filter((kind) => !kind.optional).map(crdName), crdName({ plural: INGESTER_PLURAL })].map(
+      (name) => `${name}.yaml`,
+    ),
   };
 }

@@ -4,7 +4,8 @@ import { generatedNotice, type Output } from './output.ts';
 
 const notice =
   generatedNotice('--', 'schema/kinds/catalogue.ts') +
-  '-- After the first release this file is frozen; later changes are migrations of their own.\n';
+  '-- After the first release this file is frozen; later changes are migrations of their own.\n' +
+  '-- minReader: 1\n-- minWriter: 1\n-- gate: open\n';
 
 /** The tables of the default kinds in one migration, and one file for each optional kind. */
 export function migrationOutputs(kinds: readonly KindDefinition[]): readonly Output[] {

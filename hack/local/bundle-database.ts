@@ -26,6 +26,7 @@ export async function createBundleDatabase(server: DatabaseServer): Promise<Bund
   await administer(server, [
     `CREATE DATABASE \`${name}\` CHARACTER SET utf8mb4`,
     ...accountStatements(migrator, `ALL PRIVILEGES ON \`${name}\`.*`),
+    `GRANT ALL PRIVILEGES ON \`${name}_snapshots\`.* TO '${migrator.user}'@'%'`,
     ...accountStatements(writer, `SELECT, INSERT, UPDATE, DELETE ON \`${name}\`.*`),
   ]);
   return {
@@ -36,6 +37,7 @@ export async function createBundleDatabase(server: DatabaseServer): Promise<Bund
     drop: () =>
       administer(server, [
         `DROP DATABASE \`${name}\``,
+        `DROP DATABASE IF EXISTS \`${name}_snapshots\``,
         ...[migrator, writer].map(({ user }) => `DROP USER '${user}'@'%'`),
       ]),
   };

@@ -1,111 +1,80 @@
 // The whole bundle on this machine: control plane, MySQL, and the program's roles as processes under the service
 // accounts and the RBAC that the manifests ship.
-import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { CodedError } from '../../src/base/errors.ts';
-import { type BundleDatabase, createBundleDatabase } from './bundle-database.ts';
-import { createAuthority } from './certificates.ts';
-import { type ControlPlane, startControlPlane } from './control-plane.ts';
+import {
+  type BundleServers,
+  type BundleServersOptions,
+  startBundleServers,
+  stepper,
+  type UndoStack,
+  withUndo,
+} from './bundle-servers.ts';
 import { freePort } from './free-port.ts';
 import { kubeconfigText } from './kubeconfig.ts';
-import { type DatabaseServer, startDatabase } from './mysql.ts';
-import { type Progress, progressOnStderr } from './progress.ts';
 import { type Reaper, startReaper } from './reaper.ts';
 import { createRole } from './role-process.ts';
 import { runCommand } from './run-command.ts';
 import type { ServerProcess } from './server-process.ts';
-import { startTcpProxy, type TcpProxy } from './tcp-proxy.ts';
+import { applyManifests, type LocalWebhook, startWebhook } from './webhook-process.ts';
 
 const root = join(import.meta.dirname, '../..');
 const NAMESPACE = 'ingester-system';
 /** The demo stays up as long as a working day. */
 const TOKEN_DURATION = '24h';
 
-export interface Bundle {
+export interface Bundle extends BundleServers {
   readonly directory: string;
-  readonly controlPlane: ControlPlane;
-  readonly server: DatabaseServer;
-  readonly database: BundleDatabase;
-  /** What the reconciler connects to instead of the server itself, so that the way can be cut. */
-  readonly databaseLink: TcpProxy;
   readonly webhook: ServerProcess;
+  readonly webhookHealthPort: number;
   readonly reconciler: ServerProcess;
   readonly reconcilerHealthPort: number;
   /** Another reconciler beside the first, not started yet. */
   createReplica(name: string): Promise<{ readonly process: ServerProcess; readonly healthPort: number }>;
-  /** Runs kubectl as administrator and fails with its output where it fails. */
-  kubectl(...args: readonly string[]): Promise<string>;
   stop(): Promise<void>;
 }
 
-export interface BundleOptions {
-  readonly progress?: Progress;
-  readonly flavour?: 'mysql' | 'mariadb';
+export interface BundleOptions extends BundleServersOptions {
   /** Merged over the reconciler's configuration, section by section. */
   readonly configuration?: Readonly<Record<string, object>>;
+  /** Sections of the webhook's configuration. */
+  readonly webhookConfiguration?: Readonly<Record<string, object>>;
+  /** Tells the webhook of the database, so that it can see what is archived. */
+  readonly webhookSeesDatabase?: boolean;
+  /** Leaves the defaults of the product as they are, instead of settings for short tests. */
+  readonly shippedSettings?: boolean;
   /** Leaves the reconciler for the caller to start. */
   readonly startReconciler?: boolean;
-  readonly signal?: AbortSignal;
 }
 
-/** Ends what was started, newest first, however far the start got. */
-class Stack {
-  readonly #undo: (() => Promise<void>)[] = [];
-
-  add(undo: () => Promise<void>): void {
-    this.#undo.push(undo);
-  }
-
-  async unwind(): Promise<void> {
-    for (const undo of this.#undo.splice(0).toReversed()) await undo();
-  }
+export function startBundle(options: BundleOptions = {}): Promise<Bundle> {
+  return withUndo((stack) => start(options, stack));
 }
 
-export async function startBundle(options: BundleOptions = {}): Promise<Bundle> {
-  const stack = new Stack();
-  try {
-    return await start(options, stack);
-  } catch (error) {
-    await stack.unwind();
-    throw error;
-  }
-}
-
-async function start(options: BundleOptions, stack: Stack): Promise<Bundle> {
-  const { progress = progressOnStderr, flavour = 'mysql', signal } = options;
-  const interruptible = signal === undefined ? {} : { signal };
-  /** Says what comes next, unless somebody has asked to stop. */
-  const step = (what: string): void => {
-    signal?.throwIfAborted();
-    progress(what);
-  };
+async function start(options: BundleOptions, stack: UndoStack): Promise<Bundle> {
+  const step = stepper(options);
   const directory = mkdtempSync(join(tmpdir(), 'ingester-bundle-'));
   const reaper = startReaper(directory);
   stack.add(async () => {
     rmSync(directory, { recursive: true, force: true, maxRetries: 5 });
     await reaper.dismiss();
   });
-  step('starting etcd, kube-apiserver, kube-controller-manager and kube-scheduler');
-  const controlPlane = await startControlPlane({ progress, ...interruptible });
-  stack.add(() => controlPlane.stop());
-  step(`starting ${flavour}`);
-  const server = await startDatabase({ flavour, progress, ...interruptible });
-  stack.add(() => server.dispose());
-  const database = await createBundleDatabase(server);
-  if (server.external) stack.add(() => database.drop());
-  const databaseLink = await startTcpProxy(server);
-  stack.add(() => databaseLink.close());
-  const configuration = options.configuration ?? {};
-  const context: Context = { directory, reaper, controlPlane, server, database, databaseLink, configuration };
+  const servers = await startBundleServers(options, stack);
+  const { controlPlane } = servers;
+  const { configuration = {} } = options;
+  const settings = options.shippedSettings === true ? {} : { requeuePeriod: '2s', concurrentReconciles: 2 };
+  const context: Context = { ...servers, directory, reaper, configuration, settings };
   step('creating the tables: ingester task migrate');
   await migrate(context);
   step('starting the webhook: ingester webhook');
-  const webhook = await startWebhook(context);
+  const { process: webhook, healthPort: webhookHealthPort } = await startBundleWebhook(context, options);
   stack.add(() => webhook.stop());
   step('applying the bundle: kubectl apply -k config/overlays/local');
-  await applyManifests(context);
-  const kubeconfig = await writeReconcilerKubeconfig(context);
+  await applyManifests(controlPlane, join(directory, 'config/overlays/local'));
+  await writeKubeconfig(context, 'ingester-webhook');
+  const kubeconfig = await writeKubeconfig(context, 'ingester-reconciler');
   const createReplica = async (name: string): Promise<Reconciler> => {
     const replica = await createReconciler(context, kubeconfig, name);
     stack.add(() => replica.process.stop());
@@ -114,35 +83,26 @@ async function start(options: BundleOptions, stack: Stack): Promise<Bundle> {
   const { process: reconciler, healthPort } = await createReplica('reconciler');
   if (options.startReconciler !== false) {
     step('starting the reconciler under its service account: ingester reconciler');
-    await reconciler.start(signal);
+    await reconciler.start(options.signal);
   }
   return {
+    ...servers,
     directory,
-    controlPlane,
-    server,
-    database,
-    databaseLink,
     webhook,
+    webhookHealthPort,
     reconciler,
     reconcilerHealthPort: healthPort,
     createReplica,
-    kubectl: (...args) => kubectl(controlPlane, args),
     stop: () => stack.unwind(),
   };
 }
 
-interface Context {
+interface Context extends BundleServers {
   readonly directory: string;
   readonly reaper: Reaper;
-  readonly controlPlane: ControlPlane;
-  readonly server: DatabaseServer;
-  readonly database: BundleDatabase;
-  readonly databaseLink: TcpProxy;
   readonly configuration: Readonly<Record<string, object>>;
-}
-
-async function kubectl(controlPlane: ControlPlane, args: readonly string[]): Promise<string> {
-  return (await controlPlane.kubectlRun(args)).stdout;
+  /** Of the section `ingester`, under what the configuration says. */
+  readonly settings: object;
 }
 
 async function migrate({ directory, server, database }: Context): Promise<void> {
@@ -161,55 +121,52 @@ async function migrate({ directory, server, database }: Context): Promise<void> 
   if (code !== 0) throw new CodedError('LOCAL_MIGRATE', `ingester task migrate failed:\n${stderr}`);
 }
 
-async function startWebhook({ directory, reaper }: Context): Promise<ServerProcess> {
-  const [port, healthPort] = [await freePort(), await freePort()];
-  const authority = await createAuthority('ingester-webhook-ca');
-  const pair = await authority.issue({ commonName: 'ingester-webhook', hosts: ['127.0.0.1'] });
-  const certDir = join(directory, 'tls');
-  mkdirSync(certDir);
-  writeFileSync(join(certDir, 'tls.crt'), pair.certificatePem);
-  writeFileSync(join(certDir, 'tls.key'), pair.keyPem, { mode: 0o600 });
-  // The overlay reads this file; it is copied together with the manifests, so several bundles never share it.
-  for (const folder of ['config', 'crds']) cpSync(join(root, folder), join(directory, folder), { recursive: true });
-  const caBundle = Buffer.from(authority.caPem).toString('base64');
-  const overlay = `url=https://127.0.0.1:${port}/mutate\ncaBundle=${caBundle}\n`;
-  writeFileSync(join(directory, 'config/overlays/local/webhook.env'), overlay);
-  const configuration = { webhook: { bindAddress: `127.0.0.1:${port}`, certDir }, log: { level: 'debug' } };
-  const webhook = createRole({ role: 'webhook', directory, configuration, healthPort, reaper });
-  await webhook.start();
-  return webhook;
-}
-
-async function applyManifests({ controlPlane, directory }: Context): Promise<void> {
-  await kubectl(controlPlane, ['apply', '-k', join(directory, 'config/overlays/local')]);
-  await kubectl(controlPlane, ['wait', '--for=condition=Established', '--timeout=30s', 'crd', '--all']);
-}
-
 interface Reconciler {
   readonly process: ServerProcess;
   readonly healthPort: number;
 }
 
-/** A kubeconfig of the reconciler's service account, so that the shipped RBAC is what it runs under. */
-async function writeReconcilerKubeconfig({ controlPlane, directory }: Context): Promise<string> {
-  const account = 'ingester-reconciler';
+/** A kubeconfig of a role's service account, so that the shipped RBAC is what it runs under. */
+async function writeKubeconfig({ controlPlane, directory, kubectl }: Context, account: string): Promise<string> {
   const tokenArgs = ['create', 'token', account, '-n', NAMESPACE, `--duration=${TOKEN_DURATION}`];
-  const token = (await kubectl(controlPlane, tokenArgs)).trim();
-  const kubeconfig = join(directory, 'reconciler.kubeconfig');
+  const token = (await kubectl(...tokenArgs)).trim();
   const { url, caPem } = controlPlane;
+  const kubeconfig = kubeconfigPath(directory, account);
   writeFileSync(kubeconfig, kubeconfigText({ url, caPem, user: { name: account, token } }), { mode: 0o600 });
   return kubeconfig;
 }
 
+function kubeconfigPath(directory: string, account: string): string {
+  return join(directory, `${account}.kubeconfig`);
+}
+
+async function startBundleWebhook(context: Context, options: BundleOptions): Promise<LocalWebhook> {
+  const { directory, reaper } = context;
+  const configuration = {
+    // Written once the service account exists; nothing is asked before.
+    kubernetes: { kubeconfig: kubeconfigPath(directory, 'ingester-webhook') },
+    ...(options.webhookSeesDatabase === true ? databaseSections(context) : {}),
+    ...options.webhookConfiguration,
+  };
+  return startWebhook({ directory, reaper, configuration });
+}
+
+function databaseSections({ database, databaseLink }: Context): Readonly<Record<string, object>> {
+  const { host, port } = databaseLink;
+  return {
+    metadataStorage: { enableMetadataStorage: true },
+    mysql: { host, port, database: database.name, ...database.writer },
+  };
+}
+
 /** Not started yet. Every replica has the same configuration and a name of its own. */
 async function createReconciler(context: Context, kubeconfig: string, name: string): Promise<Reconciler> {
-  const { directory, database, databaseLink, reaper } = context;
+  const { directory, reaper, settings } = context;
   const { ingester, ...more } = context.configuration;
   const healthPort = await freePort();
   const configuration = {
-    metadataStorage: { enableMetadataStorage: true },
-    mysql: { host: databaseLink.host, port: databaseLink.port, database: database.name, ...database.writer },
-    ingester: { requeuePeriod: '2s', concurrentReconciles: 2, ...ingester },
+    ...databaseSections(context),
+    ingester: { ...settings, ...ingester },
     kubernetes: { kubeconfig },
     ...more,
   };

@@ -19,6 +19,8 @@ export interface CertificateRequest {
   readonly organizations?: readonly string[];
   /** What a server is called; a certificate without hosts is a client's. */
   readonly hosts?: readonly string[];
+  /** When it expires; a year from now unless given. */
+  readonly notAfter?: Date;
 }
 
 /** A certificate authority of its own, kept in memory only. */
@@ -68,7 +70,7 @@ async function issue(
   ];
   if (hosts.length > 0) extensions.push(new x509.SubjectAlternativeNameExtension(hosts.map(alternativeName)));
   const certificate = await x509.X509CertificateGenerator.create({
-    ...validity(),
+    ...validity(request.notAfter),
     subject: [
       ...(request.organizations ?? []).map((organization) => ({ O: [organization] })),
       { CN: [request.commonName] },
@@ -86,10 +88,10 @@ function alternativeName(host: string): x509.JsonGeneralName {
   return { type: /^[\d.]+$/.test(host) ? 'ip' : 'dns', value: host };
 }
 
-/** A day early, so that clocks that differ a little do not refuse it. */
-function validity(): { notBefore: Date; notAfter: Date } {
+/** From a day ago, so that clocks that differ a little do not refuse it. */
+function validity(notAfter?: Date): { notBefore: Date; notAfter: Date } {
   const now = Date.now();
-  return { notBefore: new Date(now - dayMs), notAfter: new Date(now + validDays * dayMs) };
+  return { notBefore: new Date(now - dayMs), notAfter: notAfter ?? new Date(now + validDays * dayMs) };
 }
 
 function newKeys(): Promise<webcrypto.CryptoKeyPair> {

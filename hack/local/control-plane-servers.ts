@@ -16,6 +16,8 @@ export interface ServerContext {
   readonly files: ControlPlaneFiles;
   readonly reaper: Reaper;
   readonly signal: AbortSignal | undefined;
+  /** Group of users whose calls the API server writes down. */
+  readonly auditedGroup: string | undefined;
 }
 
 export interface Listening {
@@ -55,6 +57,7 @@ export function startEtcd(context: ServerContext): Promise<Listening> {
 
 export function startApiServer(context: ServerContext, etcdUrl: string): Promise<Listening> {
   const { path, caPem, admin } = context.files;
+  const audit = auditFlags(context);
   return startOnFreePort(context, (url) => ({
     name: 'kube-apiserver',
     args: [
@@ -67,8 +70,15 @@ export function startApiServer(context: ServerContext, etcdUrl: string): Promise
       `--etcd-cafile=${path('etcd-ca.crt')}`,
       `--etcd-certfile=${path('etcd-client.crt')}`,
       `--etcd-keyfile=${path('etcd-client.key')}`,
-      '--authorization-mode=RBAC',
+      '--authorization-mode=Node,RBAC',
+      '--enable-admission-plugins=NodeRestriction',
+      `--egress-selector-config-file=${path('egress.json')}`,
+      '--kubelet-preferred-address-types=InternalIP',
+      `--kubelet-certificate-authority=${path('ca.crt')}`,
+      `--kubelet-client-certificate=${path('kubelet-client.crt')}`,
+      `--kubelet-client-key=${path('kubelet-client.key')}`,
       `--client-ca-file=${path('ca.crt')}`,
+      ...frontProxyFlags(path),
       `--tls-cert-file=${path('kube-apiserver.crt')}`,
       `--tls-private-key-file=${path('kube-apiserver.key')}`,
       '--service-account-issuer=https://kubernetes.default.svc.cluster.local',
@@ -78,9 +88,40 @@ export function startApiServer(context: ServerContext, etcdUrl: string): Promise
       '--allow-privileged=true',
       // Otherwise it waits a minute for clients to end their watches before it ends itself.
       '--shutdown-watch-termination-grace-period=1s',
+      ...audit,
     ],
     ready: () => answersOk(`${url}/readyz`, { caPem, client: admin }),
   }));
+}
+
+/** Every call of the group, as a line of JSON without bodies, in `audit.log`. */
+function auditFlags({ files, auditedGroup }: ServerContext): readonly string[] {
+  if (auditedGroup === undefined) return [];
+  const policy = files.path('audit-policy.json');
+  const rules = [{ level: 'Metadata', userGroups: [auditedGroup] }, { level: 'None' }];
+  writeSecret(
+    policy,
+    JSON.stringify({ apiVersion: 'audit.k8s.io/v1', kind: 'Policy', omitStages: ['RequestReceived'], rules }),
+  );
+  return [
+    `--audit-policy-file=${policy}`,
+    `--audit-log-path=${join(files.directory, 'audit.log')}`,
+    '--audit-log-mode=blocking',
+  ];
+}
+
+/** How the API server shows aggregated APIs that it is itself, and on whose behalf it asks. */
+function frontProxyFlags(path: (name: string) => string): readonly string[] {
+  return [
+    `--requestheader-client-ca-file=${path('front-proxy-ca.crt')}`,
+    '--requestheader-allowed-names=front-proxy-client',
+    '--requestheader-username-headers=X-Remote-User',
+    '--requestheader-uid-headers=X-Remote-Uid',
+    '--requestheader-group-headers=X-Remote-Group',
+    '--requestheader-extra-headers-prefix=X-Remote-Extra-',
+    `--proxy-client-cert-file=${path('front-proxy-client.crt')}`,
+    `--proxy-client-key-file=${path('front-proxy-client.key')}`,
+  ];
 }
 
 export function startControllerManager(context: ServerContext, url: string): Promise<ServerProcess> {

@@ -1,10 +1,11 @@
 // A real Kubernetes control plane on loopback, for tests and the demo: etcd, API server, controller manager and
-// scheduler, without nodes. Whatever happens to the process that started it, nothing of it stays behind.
+// scheduler; nodes are added with node/start-node.ts. Whatever happens to the process that started it, nothing of it stays behind.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { CodedError } from '../../src/base/errors.ts';
 import { findBinaries } from './binaries.ts';
+import type { Authority } from './certificates.ts';
 import { writeControlPlaneFiles, writeSecret } from './control-plane-files.ts';
 import {
   type Listening,
@@ -36,8 +37,13 @@ export interface ControlPlane {
   readonly binDir: string;
   readonly apiServer: ServerProcess;
   readonly etcd: ServerProcess;
+  readonly etcdUrl: string;
   readonly controllerManager: ServerProcess | undefined;
   readonly scheduler: ServerProcess | undefined;
+  /** The authority of `caPem`, for what joins the cluster. */
+  readonly authority: Authority;
+  /** Where whoever runs pods listens for what the API server dials inside the cluster (HTTP CONNECT). */
+  readonly egressSocket: string;
   kubectlRun(args: readonly string[], options?: KubectlOptions): Promise<KubectlResult>;
   /** Ends all and removes the directory. Calling it again is harmless. */
   stop(): Promise<void>;
@@ -48,6 +54,8 @@ export interface ControlPlaneOptions {
   readonly parentDirectory?: string;
   /** Without controller manager and scheduler: no service accounts, no garbage collection, no namespace deletion. */
   readonly minimal?: boolean;
+  /** Writes the calls of this group of users to `audit.log` in the directory of the control plane. */
+  readonly auditedGroup?: string;
   readonly signal?: AbortSignal;
   readonly env?: NodeJS.ProcessEnv;
 }
@@ -68,7 +76,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
   });
   try {
     const files = await writeControlPlaneFiles(directory);
-    const context = { binDir, files, reaper, signal };
+    const context = { binDir, files, reaper, signal, auditedGroup: options.auditedGroup };
     const start = (): Promise<Started> => startServers(context, servers, options.minimal ?? false);
     const started = await withElapsedTime(progress, () => 'Starting the control plane', start);
     const { url } = started;
@@ -77,14 +85,16 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
     writeSecret(kubeconfig, kubeconfigText({ url, caPem: files.caPem, user }));
     const kubectl = join(binDir, 'kubectl');
     const kubectlRun = kubectlRunner({ kubectl, kubeconfig, directory });
-    return { ...started, directory, caPem: files.caPem, kubeconfig, kubectl, binDir, kubectlRun, stop };
+    const { caPem, authority, egressSocket } = files;
+    const paths = { directory, kubeconfig, kubectl, binDir, egressSocket };
+    return { ...started, ...paths, caPem, authority, kubectlRun, stop };
   } catch (error) {
     await stop();
     throw error;
   }
 }
 
-type Started = Pick<ControlPlane, 'url' | 'etcd' | 'apiServer' | 'controllerManager' | 'scheduler'>;
+type Started = Pick<ControlPlane, 'url' | 'etcd' | 'etcdUrl' | 'apiServer' | 'controllerManager' | 'scheduler'>;
 
 /** Starts the servers and adds each to `servers` as soon as it runs, so that a failure can stop them. */
 async function startServers(context: ServerContext, servers: ServerProcess[], minimal: boolean): Promise<Started> {
@@ -96,7 +106,7 @@ async function startServers(context: ServerContext, servers: ServerProcess[], mi
   running(etcd.server);
   const api = await startApiServer(context, etcd.url);
   running(api.server);
-  const base = { url: api.url, etcd: etcd.server, apiServer: api.server };
+  const base = { url: api.url, etcd: etcd.server, etcdUrl: etcd.url, apiServer: api.server };
   if (minimal) {
     await waitForObjects(context, api, ['/api/v1/namespaces/default']);
     return { ...base, controllerManager: undefined, scheduler: undefined };

@@ -13,6 +13,8 @@ export interface DebianPackages {
   readonly suite: string | undefined;
   /** What a person can do on a system that is not Debian. */
   readonly advice: string;
+  /** Packages that are needed by others and not unpacked: the system's own are used. */
+  readonly leaveOut?: readonly string[];
 }
 
 /**
@@ -21,7 +23,7 @@ export interface DebianPackages {
  */
 export async function unpackDebianPackages(
   folder: string,
-  { packages, suite, advice }: DebianPackages,
+  { packages, suite, advice, leaveOut = [] }: DebianPackages,
   { env, progress, reaper, signal }: ReapedPreparation,
 ): Promise<void> {
   const mirror = await findDebianMirror(advice, env);
@@ -45,7 +47,8 @@ export async function unpackDebianPackages(
       await run('apt-get', '-c', config, 'update');
       await run('apt-get', '-c', config, 'install', '--yes', '--download-only', '--no-install-recommends', ...packages);
       const archives = join(apt, 'cache/archives');
-      for (const file of readdirSync(archives).filter((name) => name.endsWith('.deb'))) {
+      const wanted = (name: string): boolean => !leaveOut.some((one) => name.startsWith(`${one}_`));
+      for (const file of readdirSync(archives).filter((name) => name.endsWith('.deb') && wanted(name))) {
         await run('dpkg-deb', '--extract', join(archives, file), folder);
       }
     },

@@ -17,6 +17,13 @@ interface Kubectl {
   readonly directory: string;
 }
 
+/**
+ * The webhook connects to the API server when a rule asks first. On a busy machine that takes longer than a review may,
+ * and the refusal says to try again.
+ */
+const CONNECTING = 'the API server did not say in time';
+const MAX_TRIES = 5;
+
 export function kubectlRunner(
   instance: Kubectl,
 ): (args: readonly string[], options?: KubectlOptions) => Promise<KubectlResult> {
@@ -28,7 +35,10 @@ export function kubectlRunner(
       KUBECACHEDIR: join(instance.directory, 'kubectl-cache'),
       KUBERC: 'off',
     };
-    const result = await runCommand(instance.kubectl, args, { env, ...(input === undefined ? {} : { input }) });
+    const run = (): Promise<KubectlResult> =>
+      runCommand(instance.kubectl, args, { env, ...(input === undefined ? {} : { input }) });
+    let result = await run();
+    for (let tries = 1; tries < MAX_TRIES && result.stderr.includes(CONNECTING); tries += 1) result = await run();
     if (result.code === 0 || allowFailure) return result;
     throw new CodedError('LOCAL_KUBECTL', `kubectl ${args.join(' ')} failed: ${result.stderr.trim()}`);
   };

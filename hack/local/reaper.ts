@@ -17,6 +17,13 @@ while read -r verb pid; do
 done
 for pid in $pids; do kill -KILL -"$pid"; done 2>/dev/null
 [ -n "$directory" ] || exit 0
+# Processes of the pods of a node (node/shim.sh), which have groups of their own so that they outlive the node.
+for file in "$directory"/pods/*/containers/*/*/*.pid; do
+  [ -f "$file" ] && read -r pid start <"$file" && stat=$(cat "/proc/$pid/stat") || continue
+  set -- \${stat##*) }
+  shift 19
+  [ "$1" = "$start" ] && kill -KILL -"$pid"
+done 2>/dev/null
 for attempt in 1 2 3 4 5 6 7 8 9 10; do
   rm -rf "$directory" 2>/dev/null && exit 0
   sleep 0.2

@@ -8,7 +8,9 @@ import { ServerProcess } from './server-process.ts';
 const root = join(import.meta.dirname, '../..');
 
 export interface RoleOptions {
-  readonly role: 'webhook' | 'reconciler';
+  readonly role: 'webhook' | 'reconciler' | 'query';
+  /** The program; that of this checkout unless given. */
+  readonly main?: string;
   /** Names its files; the role unless given. */
   readonly name?: string;
   readonly directory: string;
@@ -18,19 +20,22 @@ export interface RoleOptions {
   readonly reaper: Reaper;
   /** Path that must answer 200 before the start counts as done: /readyz, or /healthz where it has to wait. */
   readonly readyPath?: '/readyz' | '/healthz';
+  /** Over the environment of this process. */
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 /** A role of the program as a local process, configured by a file as in a pod. */
 export function createRole(options: RoleOptions): ServerProcess {
-  const { role, name = role, directory, configuration, healthPort, reaper, readyPath = '/readyz' } = options;
+  const { role, name = role, directory, configuration, healthPort, reaper, readyPath = '/readyz', env } = options;
   const file = join(directory, `${name}.yaml`);
   const health = { bindAddress: `127.0.0.1:${healthPort}` };
   writeFileSync(file, stringify({ ...configuration, health }), { mode: 0o600 });
   return new ServerProcess({
     name,
     command: process.execPath,
-    args: [join(root, 'src/main.ts'), '--config', file, role],
+    args: [options.main ?? join(root, 'src/main.ts'), '--config', file, role],
     directory,
+    env: { ...process.env, ...env },
     logFile: join(directory, `${name}.log`),
     reaper,
     ready: async () => (await probe(healthPort, readyPath)).status === 200,

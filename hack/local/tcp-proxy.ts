@@ -15,6 +15,8 @@ export interface TcpProxy {
   cut(): Promise<void>;
   /** Keeps connections open and accepts new ones, but lets nothing through. */
   freeze(): void;
+  /** Open connections are dead from now on, and nobody says so; new ones work. */
+  strand(): void;
   /** Undoes a cut and a freeze; what was held back goes through. */
   heal(): Promise<void>;
   close(): Promise<void>;
@@ -52,6 +54,9 @@ export async function startTcpProxy(target: TcpProxyTarget): Promise<TcpProxy> {
       frozen = true;
       for (const pair of pairs) pair.hold();
     },
+    strand: () => {
+      for (const pair of pairs) pair.strand();
+    },
     heal: async () => {
       frozen = false;
       if (!server.listening) await listen();
@@ -65,6 +70,7 @@ export async function startTcpProxy(target: TcpProxyTarget): Promise<TcpProxy> {
 class Pair {
   readonly #client: Socket;
   readonly #target: Socket;
+  #stranded = false;
 
   constructor(client: Socket, target: TcpProxyTarget) {
     this.#client = client;
@@ -78,11 +84,17 @@ class Pair {
   }
 
   flow(): void {
+    if (this.#stranded) return;
     for (const [from, to] of this.#directions()) from.pipe(to);
   }
 
   hold(): void {
     for (const [from] of this.#directions()) from.unpipe().pause();
+  }
+
+  strand(): void {
+    this.#stranded = true;
+    this.hold();
   }
 
   destroy(): void {

@@ -1,0 +1,106 @@
+// The CustomResourceDefinition of the resource that describes an installation, from the table of its fields.
+import { stringify } from 'yaml';
+import { openApi } from '../../../src/api/ingester/schema.ts';
+import { specSchema } from '../../../src/api/ingester/spec-schema.ts';
+import { topPhases } from '../../../src/api/ingester/status.ts';
+import { INGESTER_KIND, INGESTER_PLURAL } from '../../../src/api/ingester.ts';
+import { crdName } from '../../../src/api/kinds.ts';
+import { GROUP, VERSION } from '../../../src/api/names.ts';
+import { generatedNotice, type Output } from '../output.ts';
+
+const name = crdName({ plural: INGESTER_PLURAL });
+
+export function ingesterCrdOutput(): Output {
+  const header = generatedNotice('#', 'src/api/ingester');
+  const content = stringify(ingesterCrd(), { lineWidth: 0, aliasDuplicateObjects: false });
+  return { path: `crds/${name}.yaml`, content: header + content };
+}
+
+const remembered = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
+
+const condition = {
+  type: 'object',
+  required: ['type', 'status', 'reason', 'message', 'lastTransitionTime'],
+  properties: {
+    type: { type: 'string' },
+    status: { type: 'string', enum: ['True', 'False', 'Unknown'] },
+    reason: { type: 'string' },
+    message: { type: 'string' },
+    lastTransitionTime: { type: 'string' },
+    observedGeneration: { type: 'integer', format: 'int64' },
+  },
+};
+
+const status = {
+  type: 'object',
+  description: 'What the lifecycle remembers and sees. Written by it alone.',
+  properties: {
+    observedGeneration: { type: 'integer', format: 'int64' },
+    phase: { type: 'string', enum: [...topPhases] },
+    ready: { type: 'string', description: 'Pods that are ready, of those that should be.' },
+    version: { type: 'string', description: 'The version that runs.' },
+    migratedVersion: { type: 'string', description: 'The version that the database was brought to.' },
+    target: { ...remembered, description: 'What is being brought about.' },
+    stable: { ...remembered, description: 'What ran well last.' },
+    lifecycle: {
+      ...remembered,
+      description: 'The pipeline: its phase, the attempt, the tasks, the request for approval.',
+      properties: { phase: { type: 'string' } },
+    },
+    components: { type: 'object', additionalProperties: remembered },
+    conditions: {
+      type: 'array',
+      items: condition,
+      'x-kubernetes-list-type': 'map',
+      'x-kubernetes-list-map-keys': ['type'],
+    },
+  },
+};
+
+function ingesterCrd(): object {
+  const column = (title: string, jsonPath: string, type = 'string'): object => ({ name: title, type, jsonPath });
+  return {
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name },
+    spec: {
+      group: GROUP,
+      names: {
+        kind: INGESTER_KIND,
+        listKind: `${INGESTER_KIND}List`,
+        plural: INGESTER_PLURAL,
+        singular: INGESTER_KIND.toLowerCase(),
+      },
+      scope: 'Namespaced',
+      versions: [
+        {
+          name: VERSION,
+          served: true,
+          storage: true,
+          subresources: { status: {} },
+          additionalPrinterColumns: [
+            column('Version', '.status.version'),
+            column('Phase', '.status.phase'),
+            column('Lifecycle', '.status.lifecycle.phase'),
+            column('Ready', '.status.ready'),
+            column('Available', '.status.conditions[?(@.type=="Available")].status'),
+            column('Age', '.metadata.creationTimestamp', 'date'),
+          ],
+          schema: {
+            openAPIV3Schema: {
+              type: 'object',
+              required: ['spec'],
+              properties: {
+                apiVersion: { type: 'string' },
+                kind: { type: 'string' },
+                metadata: { type: 'object' },
+                spec: openApi(specSchema),
+                status,
+              },
+            },
+          },
+        },
+      ],
+    },
+  };
+}

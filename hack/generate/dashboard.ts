@@ -1,0 +1,231 @@
+// The Grafana dashboard: a table of panels. Positions and everything else that Grafana wants follow from it.
+import type { Output } from './output.ts';
+
+interface Panel {
+  readonly title: string;
+  readonly description: string;
+  /** Units as Grafana names them. */
+  readonly unit: 'short' | 's' | 'ops' | 'reqps' | 'dateTimeFromNow';
+  readonly stat?: true;
+  readonly queries: readonly { readonly expr: string; readonly legend: string }[];
+}
+
+const reconciler = 'job=~".*ingester-reconciler-metrics"';
+const webhook = 'job=~".*ingester-webhook-metrics"';
+
+function quantiles(metric: string, selector: string, by: string): Panel['queries'] {
+  return [0.5, 0.99].map((quantile) => ({
+    expr: `histogram_quantile(${quantile}, sum by (le${by === '' ? '' : `, ${by}`}) (rate(${metric}_bucket{${selector}}[$__rate_interval])))`,
+    legend: `p${quantile * 100}${by === '' ? '' : ` {{${by}}}`}`,
+  }));
+}
+
+function one(expr: string, legend: string): Panel['queries'] {
+  return [{ expr, legend }];
+}
+
+const rows: readonly { readonly title: string; readonly panels: readonly Panel[] }[] = [
+  {
+    title: 'Must be zero',
+    panels: [
+      {
+        title: 'Unguarded objects',
+        description: 'Live objects without the finalizer.',
+        unit: 'short',
+        stat: true,
+        queries: one('sum(max by (kind) (ingester_unguarded_objects)) or vector(0)', 'objects'),
+      },
+      {
+        title: 'Troubled objects',
+        description: 'Objects whose last attempt failed; "ingester status" lists them.',
+        unit: 'short',
+        stat: true,
+        queries: one('max(ingester_troubled_objects)', 'objects'),
+      },
+      {
+        title: 'Held deletions',
+        description: 'Kinds whose deletions wait for a person: "ingester resume".',
+        unit: 'short',
+        stat: true,
+        queries: one('sum(max by (kind) (ingester_deletion_breaker_open))', 'kinds'),
+      },
+      {
+        title: 'Audit findings',
+        description: 'Objects of which MySQL and the cluster say different things.',
+        unit: 'short',
+        stat: true,
+        queries: one('sum(max by (kind, finding) (ingester_audit_findings))', 'findings'),
+      },
+    ],
+  },
+  {
+    title: 'Lag and throughput',
+    panels: [
+      {
+        title: 'Lag',
+        description: 'How long changes wait before somebody works on them.',
+        unit: 's',
+        queries: quantiles('workqueue_queue_duration_seconds', reconciler, ''),
+      },
+      {
+        title: 'Waiting objects',
+        description: 'Depth of the work queues.',
+        unit: 'short',
+        queries: one(`sum by (controller) (workqueue_depth{${reconciler}})`, '{{controller}}'),
+      },
+      {
+        title: 'Throughput',
+        description: 'Reconciles a second by result.',
+        unit: 'ops',
+        queries: one(
+          `sum by (result) (rate(controller_runtime_reconcile_total{${reconciler}}[$__rate_interval]))`,
+          '{{result}}',
+        ),
+      },
+      {
+        title: 'Time of a reconcile',
+        description: 'With the wait for MySQL.',
+        unit: 's',
+        queries: quantiles('controller_runtime_reconcile_time_seconds', reconciler, ''),
+      },
+    ],
+  },
+  {
+    title: 'Admission',
+    panels: [
+      {
+        title: 'Latency',
+        description: 'Time in the webhook. The API server gives up after five seconds.',
+        unit: 's',
+        queries: quantiles('controller_runtime_webhook_latency_seconds', webhook, 'webhook'),
+      },
+      {
+        title: 'Requests',
+        description: 'By HTTP status; 5xx are failures, refusals are 200.',
+        unit: 'reqps',
+        queries: one(
+          `sum by (code) (rate(controller_runtime_webhook_requests_total{${webhook}}[$__rate_interval]))`,
+          '{{code}}',
+        ),
+      },
+      {
+        title: 'Decisions',
+        description: 'By rule and outcome.',
+        unit: 'reqps',
+        queries: one(
+          'sum by (policy, outcome) (rate(ingester_admission_decisions_total[$__rate_interval]))',
+          '{{policy}} {{outcome}}',
+        ),
+      },
+      {
+        title: 'Certificate',
+        description: 'When the certificate in use expires.',
+        unit: 'dateTimeFromNow',
+        stat: true,
+        queries: one('min(ingester_webhook_certificate_not_after_seconds > 0) * 1000', 'expires'),
+      },
+    ],
+  },
+  {
+    title: 'Life of objects',
+    panels: [
+      {
+        title: 'Notices',
+        description: 'Evicted, retained, recreated, released: see docs/operations.md.',
+        unit: 'ops',
+        queries: one('sum by (reason) (rate(ingester_notices_total[$__rate_interval]))', '{{reason}}'),
+      },
+      {
+        title: 'Adopted and vanished',
+        description: 'Given the finalizer after their creation; gone before their final state was stored.',
+        unit: 'ops',
+        queries: [
+          ...one('sum by (kind) (rate(ingester_adopted_objects_total[$__rate_interval]))', 'adopted {{kind}}'),
+          ...one('sum by (kind) (rate(ingester_vanished_objects_total[$__rate_interval]))', 'vanished {{kind}}'),
+        ],
+      },
+      {
+        title: 'Last audit',
+        description: 'When each kind was last compared with MySQL.',
+        unit: 'dateTimeFromNow',
+        stat: true,
+        queries: one('max by (kind) (ingester_audit_timestamp_seconds > 0) * 1000', '{{kind}}'),
+      },
+      {
+        title: 'Leader',
+        description: 'Exactly one pod must say 1.',
+        unit: 'short',
+        queries: one(`leader_election_master_status{${reconciler}}`, '{{pod}}'),
+      },
+    ],
+  },
+  {
+    title: 'API server',
+    panels: [
+      {
+        title: 'Calls',
+        description: 'By status code.',
+        unit: 'reqps',
+        queries: one(
+          `sum by (code) (rate(rest_client_requests_total{job=~".*ingester-.*-metrics"}[$__rate_interval]))`,
+          '{{code}}',
+        ),
+      },
+      {
+        title: 'Latency of calls',
+        description: 'As the ingester sees it.',
+        unit: 's',
+        queries: quantiles('rest_client_request_duration_seconds', 'job=~".*ingester-.*-metrics"', 'verb'),
+      },
+    ],
+  },
+];
+
+const WIDTH = 24;
+const HEIGHT = 8;
+
+export function dashboardOutput(): Output {
+  const panels = rows.flatMap(({ title, panels: inRow }, row) => {
+    const top = row * (HEIGHT + 1);
+    const width = WIDTH / inRow.length;
+    return [
+      { type: 'row', title, collapsed: false, gridPos: { x: 0, y: top, w: WIDTH, h: 1 }, panels: [] },
+      ...inRow.map((panel, column) => drawn(panel, { x: column * width, y: top + 1, w: width, h: HEIGHT })),
+    ];
+  });
+  const dashboard = {
+    uid: 'michelangelo-ingester',
+    title: 'Michelangelo Ingester',
+    tags: ['michelangelo'],
+    schemaVersion: 39,
+    editable: true,
+    refresh: '30s',
+    time: { from: 'now-6h', to: 'now' },
+    templating: {
+      list: [{ name: 'datasource', label: 'Data source', type: 'datasource', query: 'prometheus' }],
+    },
+    panels: panels.map((panel, index) => ({ id: index + 1, ...panel })),
+  };
+  return {
+    path: 'config/components/prometheus/ingester.json',
+    content: `${JSON.stringify(dashboard, undefined, 2)}\n`,
+  };
+}
+
+function drawn({ title, description, unit, stat, queries }: Panel, gridPos: object): object {
+  const datasource = { type: 'prometheus', uid: '${datasource}' };
+  return {
+    type: stat === true ? 'stat' : 'timeseries',
+    title,
+    description,
+    datasource,
+    gridPos,
+    fieldConfig: { defaults: { unit }, overrides: [] },
+    targets: queries.map(({ expr, legend }, index) => ({
+      refId: String.fromCharCode('A'.charCodeAt(0) + index),
+      datasource,
+      expr,
+      legendFormat: legend,
+    })),
+  };
+}

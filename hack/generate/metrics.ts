@@ -1,0 +1,60 @@
+// docs/metrics.md, from the metrics that the roles register.
+import type { Registry } from 'prom-client';
+import { createMetrics, createWebhookMetrics } from '../../src/base/metrics.ts';
+import type { Output } from './output.ts';
+
+export interface MetricDescription {
+  readonly name: string;
+  readonly type: string;
+  readonly labels: readonly string[];
+  readonly help: string;
+}
+
+/** What prom-client keeps of a metric; its own types leave the labels out. */
+interface Registered {
+  readonly name: string;
+  readonly type: string;
+  readonly help: string;
+  readonly labelNames: readonly string[];
+}
+
+/** Of both roles, each name once. */
+export function metricDescriptions(): readonly MetricDescription[] {
+  const reconciler = createMetrics();
+  // The families of work queues exist once there is a controller.
+  reconciler.controllers.forController('any');
+  const all = [reconciler.registry, createWebhookMetrics().registry].flatMap(described);
+  return [...new Map(all.map((metric) => [metric.name, metric])).values()].sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+function described(registry: Registry): readonly MetricDescription[] {
+  return (registry.getMetricsAsArray() as unknown as readonly Registered[]).map((metric) => ({
+    name: metric.name,
+    type: metric.type,
+    labels: metric.labelNames,
+    help: metric.help,
+  }));
+}
+
+export function metricsOutput(): Output {
+  const rows = metricDescriptions().map(({ name, type, labels, help }) => {
+    const names = labels.map((label) => `\`${label}\``).join(', ');
+    return `| \`${name}\` | ${type} | ${names === '' ? '–' : names} | ${help} |`;
+  });
+  return {
+    path: 'docs/metrics.md',
+    content: `<!-- Generated from src/base/metrics.ts by "npm run generate". Do not edit. -->
+
+# Metrics
+
+Served as \`/metrics\` on the health port (8081) of every role. Durations are in seconds. \`workqueue_*\`,
+\`controller_runtime_*\`, \`rest_client_*\`, \`leader_election_*\` and \`certwatcher_*\` mean what they mean for controllers
+written with controller-runtime. The component \`config/components/prometheus\` scrapes them, alerts
+([runbooks](runbooks/README.md)) and has a Grafana dashboard.
+
+| Metric | Type | Labels | Meaning |
+| --- | --- | --- | --- |
+${rows.join('\n')}
+`,
+  };
+}

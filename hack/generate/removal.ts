@@ -1,0 +1,118 @@
+// Manifests for the removal of the bundle: what keeps it from being removed too early, and what the drain may do.
+import { stringify } from 'yaml';
+import type { KindDefinition } from '../../src/api/kind.ts';
+import { crdName } from '../../src/api/kinds.ts';
+import { GROUP } from '../../src/api/names.ts';
+import { generatedNotice, type Output } from './output.ts';
+
+const NAMESPACE = 'ingester-system';
+const labels = { 'app.kubernetes.io/name': 'michelangelo-ingester' };
+/** Every admission configuration the bundle ships, whatever its kind. */
+const ADMISSION_NAMES = ['ingester-finalizer', 'ingester-rules', 'ingester-objects', 'ingester-crd-deletion'];
+
+export function removalOutputs(kinds: readonly KindDefinition[]): readonly Output[] {
+  return [
+    output('config/components/guard/policy.yaml', guardPolicy(kinds.map(crdName))),
+    output('config/components/drain-hook/rbac.yaml', ...drainRbac(kinds.map((kind) => kind.plural))),
+  ];
+}
+
+function output(path: string, ...documents: readonly object[]): Output {
+  const content = documents.map((document) => stringify(document, { lineWidth: 0 })).join('---\n');
+  return { path, content: generatedNotice('#', 'schema/kinds/catalogue.ts') + content };
+}
+
+/**
+ * Denies deleting what guarded objects need to be released, until the drain marker says that none is left. The names are
+ * compared in CEL: a resourceNames rule does not see the deletion of a collection.
+ */
+function guardPolicy(crds: readonly string[]): object {
+  const isOurs = (group: string, resource: string, name: string, namespace = ''): string =>
+    `(request.resource.group == '${group}' && request.resource.resource == '${resource}' && ` +
+    `oldObject.metadata.name == '${name}'${namespace === '' ? '' : ` && request.namespace == '${namespace}'`})`;
+  const ours = [
+    "(request.resource.resource == 'customresourcedefinitions' && " +
+      `oldObject.metadata.name in [${crds.map((name) => `'${name}'`).join(', ')}])`,
+    isOurs('', 'namespaces', NAMESPACE),
+    isOurs('apps', 'deployments', 'ingester-reconciler', NAMESPACE),
+    isOurs('', 'serviceaccounts', 'ingester-reconciler', NAMESPACE),
+    isOurs('', 'configmaps', 'ingester-drain', NAMESPACE),
+    isOurs('rbac.authorization.k8s.io', 'clusterroles', 'ingester-reconciler'),
+    isOurs('rbac.authorization.k8s.io', 'clusterrolebindings', 'ingester-reconciler'),
+  ];
+  const rule = (apiGroups: string, ...resources: readonly string[]): object => ({
+    apiGroups: [apiGroups],
+    apiVersions: ['v1'],
+    operations: ['DELETE'],
+    resources,
+  });
+  return {
+    apiVersion: 'admissionregistration.k8s.io/v1',
+    kind: 'ValidatingAdmissionPolicy',
+    metadata: { name: 'ingester-guard', labels: { ...labels, 'app.kubernetes.io/component': 'guard' } },
+    spec: {
+      failurePolicy: 'Fail',
+      paramKind: { apiVersion: 'v1', kind: 'ConfigMap' },
+      matchConstraints: {
+        resourceRules: [
+          rule('apiextensions.k8s.io', 'customresourcedefinitions'),
+          rule('', 'namespaces', 'serviceaccounts', 'configmaps'),
+          rule('apps', 'deployments'),
+          rule('rbac.authorization.k8s.io', 'clusterroles', 'clusterrolebindings'),
+        ],
+      },
+      matchConditions: [{ name: 'part-of-the-bundle', expression: ours.join(' || ') }],
+      validations: [
+        {
+          expression: "params.data.phase == 'drained'",
+          message: 'objects may still hold the finalizer michelangelo/Ingester; run "ingester drain" first',
+          reason: 'Forbidden',
+        },
+      ],
+    },
+  };
+}
+
+/** What the hook Job of the drain may do: exactly the calls it makes. Deleting is limited to the shipped names. */
+function drainRbac(plurals: readonly string[]): readonly object[] {
+  const name = 'ingester-drain';
+  const rbac = 'rbac.authorization.k8s.io';
+  const subjects = [{ kind: 'ServiceAccount', name, namespace: NAMESPACE }];
+  const admission = (resources: readonly string[], names: readonly string[]): readonly object[] => [
+    { apiGroups: ['admissionregistration.k8s.io'], resources, verbs: ['list'] },
+    { apiGroups: ['admissionregistration.k8s.io'], resources, resourceNames: names, verbs: ['delete'] },
+  ];
+  const clusterRules = [
+    { apiGroups: [GROUP], resources: plurals, verbs: ['list', 'patch'] },
+    ...admission(
+      [
+        'mutatingwebhookconfigurations',
+        'validatingwebhookconfigurations',
+        'mutatingadmissionpolicies',
+        'mutatingadmissionpolicybindings',
+        'validatingadmissionpolicies',
+        'validatingadmissionpolicybindings',
+      ],
+      ADMISSION_NAMES,
+    ),
+  ];
+  const markerRules = [
+    { apiGroups: [''], resources: ['configmaps'], verbs: ['create'] },
+    { apiGroups: [''], resources: ['configmaps'], resourceNames: ['ingester-drain'], verbs: ['patch'] },
+  ];
+  const object = (apiVersion: string, kind: string, namespace: object, more: object): object => ({
+    apiVersion,
+    kind,
+    metadata: { name, ...namespace, labels },
+    ...more,
+  });
+  const inNamespace = { namespace: NAMESPACE };
+  const role = (kind: string): object => ({ apiGroup: rbac, kind, name });
+  return [
+    object('v1', 'ServiceAccount', inNamespace, {}),
+    object(`${rbac}/v1`, 'ClusterRole', {}, { rules: clusterRules }),
+    object(`${rbac}/v1`, 'ClusterRoleBinding', {}, { roleRef: role('ClusterRole'), subjects }),
+    object(`${rbac}/v1`, 'Role', inNamespace, { rules: markerRules }),
+    object(`${rbac}/v1`, 'RoleBinding', inNamespace, { roleRef: role('Role'), subjects }),
+  ];
+}

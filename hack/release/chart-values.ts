@@ -1,0 +1,100 @@
+// What users of the chart may change, and where it stands in the manifests.
+
+export interface Place {
+  /** Kind and name. */
+  readonly of: RegExp;
+  readonly path: readonly (string | number)[];
+  /** Section and key of the value; or else what stands there whatever the values are. */
+  readonly value?: string;
+  readonly fixed?: string;
+  /** Of the value: a map, or a text that is a YAML file. A scalar unless given. */
+  readonly form?: 'map' | 'file';
+}
+
+const container = ['spec', 'template', 'spec', 'containers', 0] as const;
+
+const CONFIG = 'ingester-reconciler-config';
+
+const annotations = ['metadata', 'annotations'] as const;
+
+export const places: readonly Place[] = [
+  { of: /^Deployment ingester-webhook$/, path: ['spec', 'replicas'], value: 'webhook.replicas' },
+  { of: /^Deployment ingester-webhook$/, path: [...container, 'resources'], value: 'webhook.resources', form: 'map' },
+  {
+    of: /^(Mutating|Validating)WebhookConfiguration /,
+    path: ['webhooks', 0, 'failurePolicy'],
+    value: 'webhook.failurePolicy',
+  },
+  { of: /^Deployment ingester-reconciler$/, path: ['spec', 'replicas'], value: 'reconciler.replicas' },
+  {
+    of: /^Deployment ingester-reconciler$/,
+    path: [...container, 'resources'],
+    value: 'reconciler.resources',
+    form: 'map',
+  },
+  {
+    of: new RegExp(`^ConfigMap ${CONFIG}-`),
+    path: ['data', 'config.yaml'],
+    value: 'reconciler.config',
+    form: 'file',
+  },
+  {
+    // Restarts the pods when the configuration changes.
+    of: /^Deployment ingester-reconciler$/,
+    path: ['spec', 'template', ...annotations, 'checksum/config'],
+    fixed: '{{ toYaml .Values.reconciler.config | sha256sum }}',
+  },
+  // A Job cannot be changed, so each release makes its own.
+  {
+    of: /^Job ingester-certificates$/,
+    path: ['metadata', 'name'],
+    fixed: 'ingester-certificates-{{ .Release.Revision }}',
+  },
+  {
+    of: /^Job ingester-(migrate|probe)$/,
+    path: [...annotations, 'helm.sh/hook-delete-policy'],
+    fixed: 'before-hook-creation',
+  },
+  // The schema comes before the program that needs it, and the proof last.
+  { of: /^Job ingester-migrate$/, path: [...annotations, 'helm.sh/hook'], fixed: 'pre-install,pre-upgrade' },
+  { of: /^Job ingester-probe$/, path: [...annotations, 'helm.sh/hook'], fixed: 'post-install,post-upgrade' },
+];
+
+/** Texts that stand for something of the release, wherever they are. */
+export const texts: readonly { readonly find: RegExp; readonly expression: string }[] = [
+  { find: /\bmichelangelo-ingester:\d[\w.-]*/g, expression: '{{ include "ingester.image" . }}' },
+  { find: /\bingester-mysql-migrate\b/g, expression: '{{ .Values.mysql.migrateSecretName }}' },
+  { find: /\bingester-mysql\b/g, expression: '{{ .Values.mysql.secretName }}' },
+  { find: new RegExp(`\\b${CONFIG}-\\w+`, 'g'), expression: CONFIG },
+  { find: /\bingester-system\b/g, expression: '{{ .Release.Namespace }}' },
+];
+
+export interface Switch {
+  /** File of the chart. */
+  readonly name: string;
+  readonly components: readonly string[];
+  /** Section whose `enabled` decides. */
+  readonly section: string;
+  readonly enabled: boolean;
+  /** It is there where the section is not enabled. */
+  readonly inverted?: true;
+}
+
+const folder = (name: string): string => `config/components/${name}`;
+
+export const switches: readonly Switch[] = [
+  { name: 'cert-manager', components: [folder('cert-manager')], section: 'certManager', enabled: true },
+  {
+    name: 'no-cert-manager',
+    components: [folder('no-cert-manager')],
+    section: 'certManager',
+    enabled: true,
+    inverted: true,
+  },
+  { name: 'migrate', components: [folder('migrate')], section: 'migrate', enabled: true },
+  { name: 'probe', components: [folder('probe')], section: 'probe', enabled: true },
+  { name: 'guard', components: [folder('guard')], section: 'guard', enabled: true },
+  { name: 'network-policy', components: [folder('network-policy')], section: 'networkPolicy', enabled: false },
+  { name: 'prometheus', components: [folder('prometheus')], section: 'prometheus', enabled: false },
+  { name: 'query', components: [folder('query'), folder('query-certificate')], section: 'query', enabled: false },
+];

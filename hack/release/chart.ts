@@ -1,0 +1,161 @@
+// The Helm chart: what kustomize renders, with values in some places. Nothing is looked up or made up at rendering, so
+// the same values always give the same manifests.
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parse, parseAllDocuments, stringify } from 'yaml';
+import { CodedError } from '../../src/base/errors.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../src/base/json.ts';
+import { type Place, places, switches, texts } from './chart-values.ts';
+import { imageParts, type Release } from './manifests.ts';
+import { render } from './render.ts';
+
+const root = join(import.meta.dirname, '../..');
+
+interface Manifest extends JsonObject {
+  readonly kind: string;
+  readonly metadata: { readonly name: string; readonly namespace?: string } & JsonObject;
+}
+
+const HA = 'config/components/ha';
+
+/** Writes the chart into the folder, whatever was there before. */
+export async function writeChart({ kubectl, folder, image }: Release): Promise<void> {
+  const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string };
+  const known = new Set((await manifestsOf(kubectl, [HA])).map(nameOf));
+  // With the annotation of cert-manager, which says nothing to anybody else.
+  const annotated = await manifestsOf(kubectl, [HA, 'config/components/cert-manager']);
+  const bundle = annotated.filter((manifest) => known.has(nameOf(manifest)) && manifest.kind !== 'Namespace');
+  const of = (kinds: RegExp): readonly Manifest[] => bundle.filter(({ kind }) => kinds.test(kind));
+  const files: Record<string, string> = {
+    'Chart.yaml': stringify(chart(version)),
+    'values.yaml':
+      VALUES_NOTICE +
+      stringify(defaultValues(bundle, imageValues(image ?? `michelangelo-ingester:${version}`)), { lineWidth: 0 }),
+    'templates/_helpers.tpl': HELPERS,
+    'templates/crds.yaml': conditional('.Values.crds.enabled', of(/^CustomResourceDefinition$/).map(kept)),
+    'templates/bundle.yaml': templateOf(of(/^(?!CustomResourceDefinition|PodDisruptionBudget)/)),
+    'templates/disruption.yaml': conditional('.Values.disruptionBudgets.enabled', of(/^PodDisruptionBudget$/)),
+  };
+  for (const { name, components, section, inverted } of switches) {
+    const added = (await manifestsOf(kubectl, components)).filter((manifest) => !known.has(nameOf(manifest)));
+    files[`templates/${name}.yaml`] = conditional(
+      `${inverted === true ? 'not ' : ''}.Values.${section}.enabled`,
+      added,
+    );
+  }
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(join(folder, 'templates'), { recursive: true });
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
+}
+
+async function manifestsOf(kubectl: string, components: readonly string[]): Promise<readonly Manifest[]> {
+  return parsed(await render(kubectl, { resources: ['config/base'], components }));
+}
+
+function parsed(text: string): readonly Manifest[] {
+  return parseAllDocuments(text).map((document) => document.toJS() as Manifest);
+}
+
+function nameOf({ kind, metadata: { name } }: Manifest): string {
+  return `${kind} ${name}`;
+}
+
+function chart(version: string): object {
+  return {
+    apiVersion: 'v2',
+    name: 'michelangelo-ingester',
+    description: "Keeps Michelangelo's Kubernetes metadata in MySQL",
+    type: 'application',
+    version,
+    appVersion: version,
+    kubeVersion: '>=1.30.0-0',
+  };
+}
+
+const VALUES_NOTICE = `# Generated from config by "npm run release". docs/install.md says what each part is for.\n`;
+const HELPERS = `{{- define "ingester.image" -}}
+{{ .Values.image.repository }}{{ if .Values.image.digest }}@{{ .Values.image.digest }}{{ else }}:{{ .Values.image.tag }}{{ end }}
+{{- end }}
+`;
+
+/** Uninstalling a release must not take every object with it. */
+function kept(manifest: Manifest): Manifest {
+  const annotations = {
+    ...(manifest.metadata['annotations'] as JsonObject | undefined),
+    'helm.sh/resource-policy': 'keep',
+  };
+  return { ...manifest, metadata: { ...manifest.metadata, annotations } };
+}
+
+function conditional(condition: string, manifests: readonly Manifest[]): string {
+  return `{{- if ${condition} }}\n${templateOf(manifests)}{{- end }}\n`;
+}
+
+function templateOf(manifests: readonly Manifest[]): string {
+  return manifests.map((manifest) => `---\n${templated(manifest)}`).join('');
+}
+
+/** What stands for a value while the manifest is turned into text. */
+const token = (index: number): string => `value-of-${index}-`;
+
+function templated(manifest: Manifest): string {
+  let edited: JsonValue = manifest;
+  for (const [index, { of, path }] of places.entries()) {
+    if (of.test(nameOf(manifest))) edited = withValue(edited, path, () => token(index));
+  }
+  // What stands in a text of ours is not for Helm.
+  let text = stringify(edited, { lineWidth: 0 }).replaceAll('{{', '{{ "{{" }}');
+  for (const { find, expression } of texts) text = text.replace(find, expression);
+  return text.replace(/^( *)(.*?)value-of-(\d+)-/gm, (_line, indent: string, before: string, index: string) => {
+    const place = places[Number(index)];
+    return `${indent}${before}${place === undefined ? '' : expressionOf(place, indent.length + 2)}`;
+  });
+}
+
+function expressionOf({ value, fixed = '', form }: Place, indent: number): string {
+  if (value === undefined) return fixed;
+  if (form === undefined) return `{{ .Values.${value} }}`;
+  return `${form === 'file' ? '| ' : ''}{{- toYaml .Values.${value} | nindent ${indent} }}`;
+}
+
+type Path = readonly (string | number)[];
+
+/** A copy with another value at the path; maps on the way are made where they are missing. */
+function withValue(at: JsonValue, path: Path, value: (old: JsonValue) => JsonValue): JsonValue {
+  const [key, ...rest] = path;
+  if (key === undefined) return value(at);
+  if (Array.isArray(at)) return at.map((item, index) => (index === key ? withValue(item, rest, value) : item));
+  const map = at ?? {};
+  if (isJsonObject(map)) return { ...map, [key]: withValue(map[key] ?? null, rest, value) };
+  throw new CodedError('RELEASE_CHART', `nothing at ${path.join('.')}`);
+}
+
+function imageValues(image: string): JsonObject {
+  const { newName, newTag = '', digest = '' } = imageParts(image);
+  return { repository: newName, tag: newTag, digest };
+}
+
+/** What the manifests have in the places of values, and what switches are on. */
+function defaultValues(manifests: readonly Manifest[], image: JsonObject): JsonObject {
+  const values: Record<string, JsonObject> = {
+    image,
+    mysql: { secretName: 'ingester-mysql', migrateSecretName: 'ingester-mysql-migrate' },
+    crds: { enabled: true },
+    disruptionBudgets: { enabled: true },
+  };
+  const put = (path: string, value: JsonValue): void => {
+    const [section = '', key = ''] = path.split('.');
+    values[section] = { ...values[section], [key]: value };
+  };
+  for (const { of, path, value, form } of places) {
+    if (value === undefined) continue;
+    const manifest = manifests.find((each) => of.test(nameOf(each)));
+    if (manifest === undefined) throw new CodedError('RELEASE_CHART', `nothing is called ${of.source}`);
+    withValue(manifest, path, (old) => {
+      put(value, form === 'file' && typeof old === 'string' ? (parse(old) as JsonValue) : old);
+      return old;
+    });
+  }
+  for (const { section, enabled } of switches) put(`${section}.enabled`, enabled);
+  return values;
+}

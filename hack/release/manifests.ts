@@ -1,0 +1,66 @@
+// The manifests of a release for those who use kubectl alone: the overlays, rendered, each into one file.
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { stringify } from 'yaml';
+import { type Kustomization, render } from './render.ts';
+
+/** Definitions have a file of their own: removing the bundle must not remove them, and every object with them. */
+const withoutDefinitions = [
+  {
+    target: { kind: 'CustomResourceDefinition' },
+    patch: stringify({
+      $patch: 'delete',
+      apiVersion: 'apiextensions.k8s.io/v1',
+      kind: 'CustomResourceDefinition',
+      metadata: { name: 'any' },
+    }),
+  },
+];
+const components = ['config/components/probe', 'config/components/guard'];
+
+/** File names and what is in them. */
+const files: Readonly<Record<string, Kustomization>> = {
+  'install-crds.yaml': { resources: ['crds'] },
+  'install.yaml': { resources: ['config/default'], components, patches: withoutDefinitions },
+  'install-no-cert-manager.yaml': {
+    resources: ['config/overlays/no-cert-manager'],
+    components,
+    patches: withoutDefinitions,
+  },
+  'drain.yaml': { components: ['config/components/drain-hook'] },
+};
+
+export interface Release {
+  readonly kubectl: string;
+  /** Where the files go. */
+  readonly folder: string;
+  /** The image with its tag or digest; that of the manifests unless given. */
+  readonly image?: string | undefined;
+}
+
+/** Resolves to the paths that were written. */
+export async function writeReleaseManifests({ kubectl, folder, image }: Release): Promise<readonly string[]> {
+  mkdirSync(folder, { recursive: true });
+  const images = image === undefined ? [] : [{ name: 'michelangelo-ingester', ...imageParts(image) }];
+  const paths: string[] = [];
+  for (const [name, kustomization] of Object.entries(files)) {
+    const path = join(folder, name);
+    writeFileSync(path, await render(kubectl, { ...kustomization, images }));
+    paths.push(path);
+  }
+  return paths;
+}
+
+export interface ImageParts {
+  readonly newName: string;
+  readonly newTag?: string;
+  readonly digest?: string;
+}
+
+/** A colon after the last slash begins the tag, as for kustomize. */
+export function imageParts(image: string): ImageParts {
+  const [name = '', digest] = image.split('@');
+  const [, repository = '', tag] = /^(.*?)(?::([^:/]+))?$/.exec(name) ?? [];
+  if (digest !== undefined) return { newName: repository, digest };
+  return { newName: repository, ...(tag === undefined ? {} : { newTag: tag }) };
+}
