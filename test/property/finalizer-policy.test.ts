@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { FINALIZER } from '../../src/api/names.ts';
+import { DELETING_ANNOTATION, FINALIZER, IMMUTABLE_ANNOTATION } from '../../src/api/names.ts';
 import { isJsonObject, type JsonObject, valueAt } from '../../src/base/json.ts';
-import { injectFinalizer } from '../../webhooks/policies/finalizer.ts';
+import { guard } from '../../webhooks/policies/finalizer.ts';
 import { decodeReview, encodeAllowed } from '../../webhooks/review.ts';
 import { applyJsonPatch } from '../support/apply-json-patch.ts';
-import { aReview } from '../support/review.ts';
+import { aRequest, aReview } from '../support/review.ts';
 
 const options = { reconcilerUser: 'reconciler' };
 const anyJson = fc.jsonValue({ maxDepth: 3 }) as fc.Arbitrary<JsonObject[string]>;
@@ -32,7 +32,7 @@ function without(metadata: JsonObject): JsonObject {
 
 function patched(object: JsonObject, operation: string): JsonObject {
   const request = decodeReview(Buffer.from(JSON.stringify(aReview({ object, operation }))));
-  const { patch } = injectFinalizer(request, options);
+  const { patch } = guard(request, options);
   return patch.length === 0 ? object : applyJsonPatch(object, patch);
 }
 
@@ -70,6 +70,43 @@ describe('finalizer policy, for any object', () => {
   });
 });
 
+const annotations = fc.dictionary(
+  fc.constantFrom(DELETING_ANNOTATION, IMMUTABLE_ANNOTATION, 'example.com/a'),
+  fc.constantFrom('true', 'false', ''),
+  { noNullPrototype: true },
+);
+const someFinalizers = fc.array(fc.constantFrom(FINALIZER, 'example.com/x'), { maxLength: 2 });
+const metadataOf = fc.record(
+  { annotations, finalizers: someFinalizers },
+  { requiredKeys: [] },
+) as unknown as fc.Arbitrary<{ annotations?: Record<string, string>; finalizers?: string[] }>;
+
+describe('marks, for any update of a live object', () => {
+  it('come back exactly when a guarded object loses mark and finalizer together, and nothing else changes', () => {
+    fc.assert(
+      fc.property(metadataOf, metadataOf, (before, after) => {
+        const object = { metadata: { name: 'a', ...after } } as JsonObject;
+        const request = aRequest({ operation: 'UPDATE', object, oldObject: { metadata: { name: 'a', ...before } } });
+        const { patch, warnings } = guard(request, options);
+        const result = patch.length === 0 ? object : applyJsonPatch(object, patch);
+        const lost = [DELETING_ANNOTATION, IMMUTABLE_ANNOTATION].filter(
+          (mark) =>
+            before.finalizers?.includes(FINALIZER) === true &&
+            after.finalizers?.includes(FINALIZER) !== true &&
+            before.annotations?.[mark] === 'true' &&
+            after.annotations?.[mark] === undefined,
+        );
+        const kept = Object.fromEntries(lost.map((mark) => [mark, 'true']));
+        assert.deepEqual(valueAt(result, ['metadata', 'annotations']) ?? {}, { ...after.annotations, ...kept });
+        assert.equal(warnings.length, lost.length);
+        const guarded = valueAt(result, ['metadata', 'finalizers']);
+        assert.ok(Array.isArray(guarded) && guarded.includes(FINALIZER));
+      }),
+      { numRuns: 1000 },
+    );
+  });
+});
+
 describe('the review codec, for any body', () => {
   it('either gives a request with a uid or refuses; it never throws anything else', () => {
     const bodies = fc.oneof(
@@ -81,7 +118,7 @@ describe('the review codec, for any body', () => {
       fc.property(bodies, (body) => {
         try {
           const request = decodeReview(body);
-          const answer = encodeAllowed(request.uid, injectFinalizer(request, options));
+          const answer = encodeAllowed(request.uid, guard(request, options));
           assert.equal(valueAt(answer, ['response', 'uid']), request.uid);
           const response = answer['response'];
           assert.ok(isJsonObject(response));

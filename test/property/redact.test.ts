@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { redact } from '../../src/runtime/redact.ts';
+import { redact } from '../../src/base/redact.ts';
 
 const word = fc.stringMatching(/^[A-Za-z0-9]{6,20}$/);
 const piece = fc.oneof(

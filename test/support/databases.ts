@@ -1,12 +1,10 @@
 import { after, before } from 'node:test';
 import { type BundleDatabase, createBundleDatabase } from '../../hack/local/bundle-database.ts';
 import { type DatabaseServer, startDatabase } from '../../hack/local/mysql.ts';
-import { allKinds } from '../../src/api/kinds.ts';
 import { systemClock } from '../../src/base/clock.ts';
-import { migrate } from '../../src/storage/mysql/migrate.ts';
-import { knownMigrationNames, migrationsFor } from '../../src/storage/mysql/migration-files.ts';
 import { MysqlMetadataStorage } from '../../src/storage/mysql/mysql-storage.ts';
 import type { MysqlOptions } from '../../src/storage/mysql/pool.ts';
+import { migrateAll } from './migrations.ts';
 
 export interface TestDatabase {
   readonly server: DatabaseServer;
@@ -34,7 +32,7 @@ export function useDatabase(flavour: 'mysql' | 'mariadb'): () => TestDatabase {
     const server = await startDatabase({ flavour });
     const database = await createBundleDatabase(server);
     const options = optionsFor(server, database);
-    await migrate({ ...options, ...database.migrator }, migrationsFor(allKinds), knownMigrationNames());
+    await migrateAll({ ...options, ...database.migrator });
     current = { server, database, options, storage: new MysqlMetadataStorage(options, systemClock) };
   });
   after(async () => {

@@ -11,6 +11,7 @@ import type {
   Selection,
   WatchEvent,
   WatchOptions,
+  WriteOptions,
 } from '../../src/kube/client.ts';
 import { KubeError } from '../../src/kube/errors.ts';
 import { applyJsonPatch } from './apply-json-patch.ts';
@@ -35,6 +36,8 @@ export class FakeKubeClient implements KubeClient {
   installed = true;
   /** Whether a watch may send the existing objects first. */
   streaming = true;
+  /** Told at the moment an object leaves. */
+  onErase: (object: KubernetesObject) => void = () => undefined;
 
   /** Creates or replaces an object as somebody else would. */
   put(object: KubernetesObject): KubernetesObject {
@@ -50,6 +53,11 @@ export class FakeKubeClient implements KubeClient {
   remove(key: string): void {
     const object = this.#objects.get(key);
     if (object !== undefined) this.#startDeleting(object);
+  }
+
+  /** Every change so far. */
+  history(): readonly LoggedEvent[] {
+    return this.#events;
   }
 
   /** Forgets history, as compaction does: older watches expire. */
@@ -106,13 +114,14 @@ export class FakeKubeClient implements KubeClient {
     return this.#call('get', ref, (object) => object);
   }
 
-  create(_resource: Resource, namespace: string, object: object): Promise<KubernetesObject> {
+  create(_resource: Resource, namespace: string, object: object, options?: WriteOptions): Promise<KubernetesObject> {
     return Promise.resolve().then(() => {
       this.#enter('create');
       const sent = object as KubernetesObject;
-      const created = withMetadata(sent, { namespace, uid: `uid-${this.#version + 1}` });
+      const uid = `00000000-0000-4000-8000-${String(this.#version + 1).padStart(12, '0')}`;
+      const created = withMetadata(sent, { namespace, uid, creationTimestamp: '2026-01-02T03:04:05Z' });
       if (this.#objects.has(objectKey(created))) throw new KubeError('Conflict', 'already exists');
-      return this.#store(created, 'ADDED');
+      return options?.dryRun === true ? created : this.#store(created, 'ADDED');
     });
   }
 
@@ -196,8 +205,12 @@ export class FakeKubeClient implements KubeClient {
     return index === -1 ? undefined : this.failures.splice(index, 1)[0]?.error;
   }
 
-  /** A deleting object without finalizers is gone; any other is stored. */
+  /** A deleting object without finalizers is gone; any other is stored. While it is deleted, none can be added. */
   #settle(object: KubernetesObject): KubernetesObject {
+    const before = this.#objects.get(objectKey(object))?.metadata;
+    const added = (object.metadata.finalizers ?? []).filter((each) => !(before?.finalizers ?? []).includes(each));
+    if (before?.deletionTimestamp !== undefined && added.length > 0)
+      throw new KubeError('Conflict', 'no new finalizers can be added if the object is being deleted');
     const held = object.metadata.deletionTimestamp === undefined || (object.metadata.finalizers ?? []).length > 0;
     return held ? this.#store(object, 'MODIFIED') : this.#erase(object);
   }
@@ -209,6 +222,7 @@ export class FakeKubeClient implements KubeClient {
   }
 
   #erase(object: KubernetesObject): KubernetesObject {
+    this.onErase(object);
     this.#objects.delete(objectKey(object));
     return this.#record(object, 'DELETED');
   }

@@ -1,8 +1,10 @@
 // Lists over objects in memory, by the rules of the port and without SQL.
 import type { KindDefinition } from '../../src/api/kind.ts';
+import { isJsonObject, type JsonObject } from '../../src/base/json.ts';
+import { parseLossless } from '../../src/base/lossless-json.ts';
 import { decodeContinue, encodeContinue, type Position } from '../../src/storage/continue-token.ts';
 import { QueryUnsupportedError } from '../../src/storage/errors.ts';
-import { fieldValue, queryField } from '../../src/storage/fields.ts';
+import { fieldValue, type QueryField, queryField } from '../../src/storage/fields.ts';
 import {
   type Condition,
   DEFAULT_LIMIT,
@@ -10,9 +12,12 @@ import {
   type LabelRequirement,
   type ListQuery,
   MAX_LIMIT,
-  newestFirst,
+  type Order,
+  ordersOf,
 } from '../../src/storage/list-query.ts';
 import type { ListPage, StoredObject } from '../../src/storage/metadata-storage.ts';
+import { skippedPaths } from '../../src/storage/mysql/object-reads.ts';
+import { toSqlTime } from '../../src/storage/mysql/sql-time.ts';
 import type { ObjectRow } from '../../src/storage/row.ts';
 
 export interface MemoryEntry {
@@ -23,28 +28,54 @@ export interface MemoryEntry {
 type Value = string | number | null;
 
 export function listInMemory(kind: KindDefinition, query: ListQuery, entries: readonly MemoryEntry[]): ListPage {
-  const { limit = DEFAULT_LIMIT, order = newestFirst } = query;
+  const { limit = DEFAULT_LIMIT } = query;
+  const orders = ordersOf(query);
   if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT) throw new QueryUnsupportedError('the limit', []);
   const position = decodeContinue(query);
-  queryField(kind, order.field);
-  const sign = order.direction === 'ascending' ? 1 : -1;
-  const positionOf = ({ row }: MemoryEntry): Position => ({ value: valueOf(kind, row, order.field), uid: row.uid });
+  for (const { field } of orders) queryField(kind, field);
+  const positionOf = ({ row }: MemoryEntry): Position => ({
+    values: orders.map(({ field }) => valueOf(kind, row, field)),
+    uid: row.uid,
+  });
+  const compare = (left: Position, right: Position): number => comparePositions(orders, left, right);
   const matching = entries.filter((entry) => matches(kind, query, entry));
-  const sorted = matching.toSorted((left, right) => sign * comparePositions(positionOf(left), positionOf(right)));
-  const rest = sorted.filter(
-    (entry) => position === undefined || sign * comparePositions(positionOf(entry), position) > 0,
-  );
+  const sorted = matching.toSorted((left, right) => compare(positionOf(left), positionOf(right)));
+  const rest = sorted.filter((entry) => position === undefined || compare(positionOf(entry), position) > 0);
   const page = rest.slice(0, limit);
   const last = page.at(-1);
   return {
-    items: page.map(({ stored }) => stored),
+    items: page.map(({ stored }) => without(stored, query.skip ?? [])),
     continue: rest.length > limit && last !== undefined ? encodeContinue(query, positionOf(last)) : undefined,
     total: query.count === 'yes' ? matching.length : undefined,
   };
 }
 
-function comparePositions(left: Position, right: Position): number {
-  return compareValues(left.value, right.value) || compareValues(left.uid, right.uid);
+function comparePositions(orders: readonly Order[], left: Position, right: Position): number {
+  for (const [index, { direction }] of orders.entries()) {
+    const difference = compareValues(left.values[index] ?? null, right.values[index] ?? null);
+    if (difference !== 0) return signOf(direction) * difference;
+  }
+  return signOf(orders.at(-1)?.direction) * compareValues(left.uid, right.uid);
+}
+
+function signOf(direction: Order['direction'] | undefined): number {
+  return direction === 'ascending' ? 1 : -1;
+}
+
+function without(stored: StoredObject, skip: readonly string[]): StoredObject {
+  skippedPaths(skip);
+  if (skip.length === 0) return stored;
+  const object = skip.reduce(
+    (rest, path) => withoutPath(rest, path.split('.')),
+    parseLossless(stored.json) as JsonObject,
+  );
+  return { ...stored, json: JSON.stringify(object), proto: new Uint8Array() };
+}
+
+function withoutPath(object: JsonObject, [step = '', ...rest]: readonly string[]): JsonObject {
+  const { [step]: child, ...others } = object;
+  if (rest.length === 0) return others;
+  return isJsonObject(child) ? { ...object, [step]: withoutPath(child, rest) } : object;
 }
 
 /** NULL first, as MySQL orders. */
@@ -54,8 +85,10 @@ function compareValues(left: Value, right: Value): number {
   return left < right ? -1 : 1;
 }
 
-function matches(kind: KindDefinition, query: ListQuery, { row, stored }: MemoryEntry): boolean {
-  if (query.deleted !== 'included' && stored.deleteTime !== undefined) return false;
+export function matches(kind: KindDefinition, query: ListQuery, { row, stored }: MemoryEntry): boolean {
+  if (query.states !== undefined) {
+    if (!query.states.includes(stored.state)) return false;
+  } else if (query.deleted !== 'included' && stored.deleteTime !== undefined) return false;
   if (query.namespace !== undefined && query.namespace !== row.namespace) return false;
   const labelled = (query.labels ?? []).map((requirement) => labelHolds(requirement, stored.labels));
   return labelled.every((holds) => holds) && (query.where === undefined || holds(kind, row, query.where));
@@ -86,13 +119,13 @@ function fieldHolds(kind: KindDefinition, value: Value, condition: FieldConditio
   if (!('value' in condition) && !('values' in condition))
     return (value === null) === (condition.operator === 'isNull');
   if ('values' in condition) {
-    const listed = condition.values.map((one) => normal(fieldValue(field, one)));
+    const listed = condition.values.map((one) => comparable(field, fieldValue(field, one)));
     return condition.operator === 'in'
       ? value !== null && listed.includes(value)
       : value === null || !listed.includes(value);
   }
   if (condition.operator === 'like') return likeHolds(value, String(condition.value));
-  const wanted = normal(fieldValue(field, condition.value));
+  const wanted = comparable(field, fieldValue(field, condition.value));
   if (condition.operator === '!=') return value !== wanted;
   if (value === null) return false;
   const difference = compareValues(value, wanted);
@@ -115,7 +148,9 @@ function likeHolds(value: Value, pattern: string): boolean {
   return value !== null && new RegExp(`^${source}$`, 'su').test(String(value));
 }
 
-function normal(value: string | number | boolean): string | number {
+/** As the column has it: times all have six digits, and booleans are numbers. */
+function comparable({ type }: QueryField, value: string | number | boolean): string | number {
+  if (type === 'time') return toSqlTime(String(value));
   return typeof value === 'boolean' ? Number(value) : value;
 }
 
@@ -125,10 +160,10 @@ function valueOf(kind: KindDefinition, row: ObjectRow, name: string): Value {
     name: row.name,
     namespace: row.namespace,
     uid: row.uid,
-    create_time: row.createTime,
+    create_time: toSqlTime(row.createTime),
     update_time: '',
   };
   if (column in base) return base[column] ?? '';
   const value = row.columns[kind.indexes.flat().findIndex((one) => one.name === column)] ?? null;
-  return value === null ? null : normal(value);
+  return value === null ? null : comparable(queryField(kind, name), value);
 }

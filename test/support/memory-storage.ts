@@ -1,9 +1,37 @@
 import type { KindDefinition } from '../../src/api/kind.ts';
+import { allKinds } from '../../src/api/kinds.ts';
+import {
+  type BackfillOptions,
+  type BackfillProgress,
+  type CollectionQuery,
+  type CollectionResult,
+  DEFAULT_BACKFILL_PAGE,
+  DEFAULT_COLLECTION,
+  type MetadataChange,
+  type UpdateTarget,
+} from '../../src/storage/bulk.ts';
+import { changeMetadata } from '../../src/storage/direct-update.ts';
 import { GateClosedError, GateHeldError, StorageUnavailableError } from '../../src/storage/errors.ts';
 import type { ListQuery } from '../../src/storage/list-query.ts';
-import type { ListPage, MetadataStorage, StoredObject, WriteOutcome } from '../../src/storage/metadata-storage.ts';
+import type {
+  IdentityQuery,
+  ListPage,
+  MetadataStorage,
+  SchemaVersion,
+  StoredIdentity,
+  StoredObject,
+  StoredPosition,
+  Tombstone,
+  TombstoneQuery,
+  VanishedObject,
+  WatchPosition,
+  WriteOutcome,
+} from '../../src/storage/metadata-storage.ts';
+import { backfillLimit, identityLimit, objectLimit } from '../../src/storage/page-limit.ts';
+import { type ParameterValues, QueryTemplates, type TemplatePage } from '../../src/storage/query-templates.ts';
 import { type ObjectRow, type RowState, rowStates } from '../../src/storage/row.ts';
-import { listInMemory } from './memory-list.ts';
+import { backfilled, inCollection, withMetadata } from './memory-bulk.ts';
+import { listInMemory, type MemoryEntry } from './memory-list.ts';
 
 interface MemoryRow {
   readonly row: ObjectRow;
@@ -11,14 +39,23 @@ interface MemoryRow {
   readonly evictRequested: boolean;
   readonly deleteTime: string | undefined;
   readonly evictTime: string | undefined;
+  readonly deleteReason: string | undefined;
 }
 
 type Ending = Omit<MemoryRow, 'row'>;
-const live: Ending = { state: 'live', evictRequested: false, deleteTime: undefined, evictTime: undefined };
+const live: Ending = {
+  state: 'live',
+  evictRequested: false,
+  deleteTime: undefined,
+  evictTime: undefined,
+  deleteReason: undefined,
+};
 
 /** MetadataStorage in memory, for unit tests; the contract suite holds it to what MySQL does. */
 export class MemoryStorage implements MetadataStorage {
   readonly #rows = new Map<string, MemoryRow>();
+  readonly #templates = new QueryTemplates(allKinds);
+  readonly #positions = new Map<string, StoredPosition>();
   #gateHolder: string | undefined;
   /** Names of the methods called, in order. */
   readonly calls: string[] = [];
@@ -34,14 +71,116 @@ export class MemoryStorage implements MetadataStorage {
   }
 
   delete(row: ObjectRow, at: Date): Promise<WriteOutcome> {
-    return this.#write('delete', row, () => ({ ...live, state: 'ended', deleteTime: micros(at) }));
+    return this.#write('delete', row, () => ({ ...live, state: 'deleted', deleteTime: micros(at) }));
   }
 
   finish(row: ObjectRow, at: Date): Promise<WriteOutcome> {
     return this.#write('finish', row, (stored) =>
       stored?.evictRequested === true
-        ? { ...live, state: 'ended', evictRequested: true, evictTime: micros(at) }
-        : { ...live, state: 'ended', deleteTime: micros(at) },
+        ? { ...live, state: 'evicted', evictRequested: true, evictTime: micros(at) }
+        : { ...live, state: 'deleted', deleteTime: micros(at) },
+    );
+  }
+
+  markVanished(kind: KindDefinition, object: VanishedObject, at: Date, reason: string): Promise<WriteOutcome> {
+    return this.#answer('markVanished', () => {
+      this.#passGate();
+      const key = `${kind.table}/${object.uid}`;
+      const stored = this.#rows.get(key);
+      if (stored === undefined) return 'unchanged';
+      if (BigInt(stored.row.resourceVersion) > BigInt(object.resourceVersion)) return 'stale';
+      if (stored.state !== 'live' && stored.state !== 'evicting') return 'unchanged';
+      const { keptBefore } = object;
+      const kept = keptBefore !== undefined && Date.parse(stored.row.createTime) < keptBefore.getTime();
+      const end: Partial<Ending> =
+        stored.state === 'evicting' || kept
+          ? { state: 'evicted', evictTime: micros(at) }
+          : { state: 'deleted', deleteTime: micros(at) };
+      this.#rows.set(key, { ...stored, ...end, deleteReason: reason });
+      return 'updated';
+    });
+  }
+
+  deleteCollection(kind: KindDefinition, query: CollectionQuery, at: Date): Promise<CollectionResult> {
+    return this.#answer('deleteCollection', () => {
+      this.#passGate();
+      const limit = identityLimit(query.limit ?? DEFAULT_COLLECTION);
+      const found = this.#ofKind(kind).filter((one) => inCollection(kind, query, toEntry(one)));
+      for (const { row } of found.slice(0, limit)) {
+        this.#rows.set(`${kind.table}/${row.uid}`, { ...live, row, state: 'deleted', deleteTime: micros(at) });
+      }
+      return { deleted: Math.min(limit, found.length), remaining: found.length > limit ? 'some' : 'none' };
+    });
+  }
+
+  directUpdate(
+    kind: KindDefinition,
+    target: UpdateTarget,
+    change: MetadataChange,
+  ): Promise<{ resourceVersion: string }> {
+    return this.#answer('directUpdate', () => {
+      this.#passGate();
+      const key = `${kind.table}/${target.uid}`;
+      const stored = this.#rows.get(key);
+      const changed = changeMetadata(target, stored === undefined ? undefined : toStored(stored), change);
+      if (stored !== undefined) this.#rows.set(key, { ...stored, row: withMetadata(stored.row, changed) });
+      return { resourceVersion: changed.resourceVersion };
+    });
+  }
+
+  backfill(kind: KindDefinition, options: BackfillOptions = {}): Promise<BackfillProgress> {
+    return this.#answer('backfill', () => {
+      this.#passGate();
+      const { afterUid = '', signal, onProgress } = options;
+      const size = backfillLimit(options.pageSize ?? DEFAULT_BACKFILL_PAGE);
+      const rest = this.#ofKind(kind)
+        .filter(({ row }) => row.uid > afterUid)
+        .sort((left, right) => compareTexts(left.row.uid, right.row.uid));
+      let progress: BackfillProgress = { scanned: 0, changed: 0, lastUid: options.afterUid };
+      while (rest.length > 0 && signal?.aborted !== true) {
+        let { scanned, changed, lastUid } = progress;
+        for (const stored of rest.splice(0, size)) {
+          const next = backfilled(stored.row);
+          this.#rows.set(`${kind.table}/${stored.row.uid}`, { ...stored, row: next.row });
+          scanned += 1;
+          changed += Number(next.changed);
+          lastUid = stored.row.uid;
+        }
+        progress = { scanned, changed, lastUid };
+        onProgress?.(progress);
+      }
+      return progress;
+    });
+  }
+
+  replace(row: ObjectRow, expectedResourceVersion: string): Promise<WriteOutcome> {
+    return this.#answer('replace', () => {
+      this.#passGate();
+      const key = `${row.kind.table}/${row.uid}`;
+      if (this.#rows.get(key)?.row.resourceVersion !== expectedResourceVersion) return 'stale';
+      this.#rows.set(key, { row, ...live });
+      return 'updated';
+    });
+  }
+
+  /** Why a row was marked deleted, as the column `delete_reason` has it. */
+  deleteReason(kind: KindDefinition, uid: string): string | undefined {
+    return this.#rows.get(`${kind.table}/${uid}`)?.deleteReason;
+  }
+
+  recordPosition(kind: KindDefinition, { resourceVersion, at }: WatchPosition): Promise<void> {
+    return this.#answer('recordPosition', () => {
+      this.#passGate();
+      const stored = this.#positions.get(kind.kind);
+      const next = { kind: kind.kind, resourceVersion, at: micros(at) };
+      const higher = stored === undefined || BigInt(resourceVersion) > BigInt(stored.resourceVersion);
+      if (higher || next.at > stored.at) this.#positions.set(kind.kind, next);
+    });
+  }
+
+  positions(): Promise<readonly StoredPosition[]> {
+    return this.#answer('positions', () =>
+      [...this.#positions.values()].sort((left, right) => compareTexts(left.kind, right.kind)),
     );
   }
 
@@ -52,18 +191,79 @@ export class MemoryStorage implements MetadataStorage {
 
   getByName(kind: KindDefinition, namespace: string, name: string): Promise<StoredObject | undefined> {
     return this.#answer('getByName', () =>
-      [...this.#rows.values()]
-        .filter(({ row }) => row.kind === kind && row.namespace === namespace && row.name === name)
+      this.#named(kind, namespace, name)
         .map(toStored)
-        .sort((left, right) => rank(left) - rank(right) || (this.#created(left) < this.#created(right) ? 1 : -1))
+        .sort((left, right) => rank(left) - rank(right))
         .at(0),
     );
   }
 
+  async queryByTemplateId(
+    kind: KindDefinition,
+    templateId: string,
+    parameters: ParameterValues,
+    page: TemplatePage = {},
+  ): Promise<ListPage> {
+    return this.list(kind, this.#templates.bind(kind, templateId, parameters, page));
+  }
+
+  identities(
+    kind: KindDefinition,
+    { states, afterUid = '', limit }: IdentityQuery,
+  ): Promise<readonly StoredIdentity[]> {
+    return this.#answer('identities', () =>
+      this.#ofKind(kind)
+        .filter(({ row, state }) => states.includes(state) && row.uid > afterUid)
+        .sort((left, right) => compareTexts(left.row.uid, right.row.uid))
+        .slice(0, identityLimit(limit))
+        .map(({ row: { uid, namespace, name, resourceVersion }, state }) => ({
+          uid,
+          namespace,
+          name,
+          resourceVersion,
+          state,
+        })),
+    );
+  }
+
+  tombstones(kind: KindDefinition, { namespace, after, limit }: TombstoneQuery): Promise<readonly Tombstone[]> {
+    const beyond = ({ row }: MemoryRow): boolean =>
+      after === undefined || (compareTexts(row.namespace, after.namespace) || compareTexts(row.name, after.name)) > 0;
+    return this.#answer('tombstones', () =>
+      this.#ofKind(kind)
+        .filter((entry) => {
+          const named = this.#named(kind, entry.row.namespace, entry.row.name);
+          const used = named.some(({ state }) => state === 'live' || state === 'evicting');
+          return !used && named.find(({ state }) => state === 'evicted') === entry;
+        })
+        .filter((entry) => (namespace === undefined || entry.row.namespace === namespace) && beyond(entry))
+        .sort(
+          ({ row: left }, { row: right }) =>
+            compareTexts(left.namespace, right.namespace) || compareTexts(left.name, right.name),
+        )
+        .slice(0, identityLimit(limit))
+        .map(({ row, evictTime = '' }) => ({
+          uid: row.uid,
+          namespace: row.namespace,
+          name: row.name,
+          resourceVersion: row.resourceVersion,
+          evictTime,
+        })),
+    );
+  }
+
+  incarnations(kind: KindDefinition, namespace: string, name: string, limit: number): Promise<readonly StoredObject[]> {
+    return this.#answer('incarnations', () =>
+      this.#named(kind, namespace, name).slice(0, objectLimit(limit)).map(toStored),
+    );
+  }
+
+  schemaVersion(): Promise<SchemaVersion> {
+    return this.#answer('schemaVersion', () => ({ current: 1 }));
+  }
+
   list(kind: KindDefinition, query: ListQuery): Promise<ListPage> {
-    const entries = [...this.#rows.values()]
-      .filter(({ row }) => row.kind === kind)
-      .map((found) => ({ row: found.row, stored: toStored(found) }));
+    const entries = this.#ofKind(kind).map(toEntry);
     return this.#answer('list', () => listInMemory(kind, query, entries));
   }
 
@@ -88,14 +288,27 @@ export class MemoryStorage implements MetadataStorage {
     return Promise.resolve();
   }
 
-  #created(stored: StoredObject): string {
-    const entry = [...this.#rows.values()].find(({ row }) => row.uid === stored.uid);
-    return entry?.row.createTime ?? '';
+  #ofKind(kind: KindDefinition): MemoryRow[] {
+    return [...this.#rows.values()].filter(({ row }) => row.kind === kind);
+  }
+
+  /** All incarnations of a name, created last first. */
+  #named(kind: KindDefinition, namespace: string, name: string): MemoryRow[] {
+    return this.#ofKind(kind)
+      .filter(({ row }) => row.namespace === namespace && row.name === name)
+      .sort(
+        ({ row: left }, { row: right }) =>
+          compareTexts(right.createTime, left.createTime) || compareTexts(right.uid, left.uid),
+      );
+  }
+
+  #passGate(): void {
+    if (this.#gateHolder !== undefined) throw new GateClosedError(this.#gateHolder);
   }
 
   #write(call: string, row: ObjectRow, end: (stored: MemoryRow | undefined) => Ending): Promise<WriteOutcome> {
     return this.#answer(call, () => {
-      if (this.#gateHolder !== undefined) throw new GateClosedError(this.#gateHolder);
+      this.#passGate();
       const key = `${row.kind.table}/${row.uid}`;
       const stored = this.#rows.get(key);
       const next = { row, ...end(stored) };
@@ -119,6 +332,10 @@ export class MemoryStorage implements MetadataStorage {
   }
 }
 
+function compareTexts(left: string, right: string): number {
+  return left < right ? -1 : left > right ? 1 : 0;
+}
+
 function compareVersions(left: ObjectRow, right: ObjectRow): number {
   const difference = BigInt(left.resourceVersion) - BigInt(right.resourceVersion);
   return difference > 0n ? 1 : difference < 0n ? -1 : 0;
@@ -133,17 +350,22 @@ function micros(time: Date): string {
   return time.toISOString().replace('Z', '000Z');
 }
 
+function toEntry(found: MemoryRow): MemoryEntry {
+  return { row: found.row, stored: toStored(found) };
+}
+
 function toStored({ row, state, deleteTime, evictTime }: MemoryRow): StoredObject {
   return {
     uid: row.uid,
     namespace: row.namespace,
     name: row.name,
     resourceVersion: row.resourceVersion,
-    state: state === 'ended' ? (evictTime === undefined ? 'deleted' : 'evicted') : state,
+    state,
     updateTime: '',
     deleteTime,
     evictTime,
     json: row.json,
+    contentHash: row.contentHash,
     proto: row.proto,
     labels: Object.fromEntries(row.labels),
     annotations: Object.fromEntries(row.annotations),

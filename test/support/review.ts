@@ -1,4 +1,5 @@
 import type { JsonObject } from '../../src/base/json.ts';
+import { type AdmissionRequest, decodeReview } from '../../webhooks/review.ts';
 import { aModel } from './objects.ts';
 
 /** An AdmissionReview as the API server sends it. */
@@ -9,14 +10,20 @@ export function aReview(request: JsonObject = {}): JsonObject {
     request: {
       uid: 'review-uid',
       operation: 'CREATE',
+      kind: { group: 'michelangelo.api', version: 'v2', kind: 'Model' },
       resource: { group: 'michelangelo.api', version: 'v2', resource: 'models' },
       namespace: 'a-namespace',
       name: 'a-model',
-      userInfo: { username: 'somebody' },
+      userInfo: { username: 'somebody', uid: 'user-uid', groups: ['system:authenticated'] },
       dryRun: false,
       object: aModel() as JsonObject,
       oldObject: null,
       ...request,
     },
   };
+}
+
+/** The same, decoded. */
+export function aRequest(request: JsonObject = {}): AdmissionRequest {
+  return decodeReview(Buffer.from(JSON.stringify(aReview(request))));
 }

@@ -33,7 +33,7 @@ describe('configuration', () => {
     const { ingester, mysql, metadataStorage } = load('');
     assert.equal(metadataStorage.enableMetadataStorage, false);
     assert.equal(ingester.kinds.length, 13);
-    assert.equal(ingester.concurrentReconciles, 1);
+    assert.equal(ingester.concurrentReconciles, 64);
     assert.equal(ingester.requeuePeriod, 30_000);
     assert.deepEqual(
       [mysql.port, mysql.maxOpenConns, mysql.maxIdleConns, mysql.connMaxLifetime],
@@ -78,6 +78,9 @@ describe('configuration', () => {
     assert.equal(load('mysql: {tlsMode: verify, tlsCaFile: /ca.pem}').mysql.tlsCaFile, '/ca.pem');
     assert.match(problems('mysql: {tlsCaFile: /ca.pem}')['mysql.tlsCaFile'] ?? '', /no effect/);
     assert.ok('mysql.tlsMode' in problems('mysql: {tlsMode: on}'));
+    for (const host of ['192.0.2.1', '::1']) {
+      assert.match(problems(`mysql: {tlsMode: verify, host: '${host}'}`)['mysql.host'] ?? '', /must be a host name/);
+    }
   });
 
   it('reports every problem at once, each with its path', () => {

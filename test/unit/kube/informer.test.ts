@@ -79,7 +79,7 @@ for (const streaming of [true, false]) {
       await stop();
     });
 
-    it('resumes a broken watch where it was, without listing again', async () => {
+    it('TestResetWatch: resumes a broken watch where it was, without listing again', async () => {
       const { client, clock, start, take, calls } = setUpFull();
       const stop = start();
       await clock.advance(0);
@@ -93,7 +93,7 @@ for (const streaming of [true, false]) {
       await stop();
     });
 
-    it('lists again when the watch expired, and tells of what changed and what vanished in between', async () => {
+    it('TestSharedInformerWatchDisruption, TestReplaceEvents, TestRealFIFO_ReplaceMakesDeletions: lists again when the watch expired, and tells of what changed and what vanished', async () => {
       const { client, clock, informer, start, take } = setUpFull();
       for (const name of ['stays', 'changes']) client.put(aModel({ name, uid: name }));
       client.put(aModel({ name: 'vanishes', uid: 'vanishes', finalizers: [] }));
@@ -140,7 +140,7 @@ for (const streaming of [true, false]) {
       await stop();
     });
 
-    it('keeps trying while the API server is away, ever more slowly, and says so once', async () => {
+    it('TestSharedInformerErrorHandling: keeps trying while the API server is away, and says so once', async () => {
       const { client, clock, logger, informer, start } = setUpFull();
       for (let index = 0; index < 5; index += 1) {
         const error = new KubeError('Unavailable', 'connection refused');
@@ -206,7 +206,7 @@ for (const streaming of [true, false]) {
       await stop();
     });
 
-    it('leaves no timer behind when it stops', async () => {
+    it('TestShutdown: leaves no timer behind when it stops', async () => {
       const { client, clock, start } = setUpFull();
       client.failures.push({ call: 'list', error: new KubeError('Unavailable', 'connection refused') });
       client.failures.push({ call: 'streaming-list', error: new KubeError('Unavailable', 'connection refused') });
@@ -231,7 +231,7 @@ describe('Informer', () => {
     await stop();
   });
 
-  it('gives a late handler what is there as its own initial list', async () => {
+  it('TestAddWhileActive, TestSharedInformerRemoveHandler: gives a late handler what is there as its own initial list', async () => {
     const { client, clock, informer, start } = setUp(new FullStore());
     client.put(aModel({ name: 'a' }));
     const stop = start();
@@ -250,7 +250,55 @@ describe('Informer', () => {
     await stop();
   });
 
-  it('goes on, and tells the other handlers, when one throws', async () => {
+  it('TestSharedInformerInitializationRace: a handler added while the list runs is told of everything once', async () => {
+    const { client, clock, informer, start, take } = setUp(new FullStore());
+    client.put(aModel({ name: 'a', uid: 'a' }));
+    client.put(aModel({ name: 'b', uid: 'b' }));
+    const late = recorder();
+    let added = 0;
+    informer.addHandler({
+      add: () => {
+        added += 1;
+        if (added === 1) informer.addHandler(late.handler);
+      },
+      update: () => undefined,
+      delete: () => undefined,
+    });
+    const stop = start();
+    await clock.advance(0);
+    assert.deepEqual(take(), ['add a initial', 'add b initial']);
+    assert.deepEqual(late.take(), ['add a initial', 'add b initial']);
+    await stop();
+  });
+
+  it('TestRemoveWhileActive: a handler that is removed by another one hears nothing more', async () => {
+    const { client, clock, informer, start } = setUp(new FullStore());
+    const second = recorder();
+    const remove = (): void => registration.remove();
+    informer.addHandler({ add: remove, update: () => undefined, delete: () => undefined });
+    const registration = informer.addHandler(second.handler);
+    const stop = start();
+    client.put(aModel({ name: 'a' }));
+    await clock.advance(0);
+    assert.deepEqual(second.take(), []);
+    await stop();
+  });
+
+  it('TestRealFIFO_HasSyncedCorrectOnDeletion: a handler is synced though an object of the list is gone by then', async () => {
+    const { client, clock, registration, start, take } = setUp(new FullStore());
+    client.put(aModel({ name: 'a', uid: 'a', finalizers: [] }));
+    client.failures.push({ call: 'initial-events', error: new KubeError('Unavailable', 'cut') });
+    const stop = start();
+    await clock.advance(0);
+    assert.equal(registration.synced, false);
+    client.remove('a-namespace/a');
+    await clock.advance(60_000);
+    assert.equal(registration.synced, true);
+    assert.deepEqual(take(), ['add a initial', 'delete a unknown']);
+    await stop();
+  });
+
+  it('TestEventPanics: goes on, and tells the other handlers, when one throws', async () => {
     const { client, clock, logger, informer, start, take } = setUp(new FullStore());
     const broken = (): never => {
       throw new CodedError('BROKEN', 'broken handler');
@@ -266,7 +314,7 @@ describe('Informer', () => {
     await stop();
   });
 
-  it('stores what the transform makes of an object, once', async () => {
+  it('TestSharedInformerTransformer, TestReflectorRespectStoreTransformer: stores what the transform makes, once', async () => {
     const { client, clock } = setUp(new FullStore());
     const store = new FullStore();
     let runs = 0;
@@ -287,7 +335,7 @@ describe('Informer', () => {
 });
 
 describe('FullStore', () => {
-  it('finds objects by index, and no longer under a value they have lost', () => {
+  it('TestThreadSafeStoreDeleteRemovesEmptySetsFromIndex: finds objects by index, and nothing under a value they have lost', () => {
     const store = new FullStore({
       algorithm: (object) => [(object['spec'] as { algorithm: string }).algorithm],
     });
@@ -300,6 +348,8 @@ describe('FullStore', () => {
     store.delete('a-namespace/b');
     assert.deepEqual([names('x'), names('none')], [[], []]);
     assert.deepEqual(store.byIndex('undeclared', 'x'), []);
+    assert.deepEqual([...store.valuesOf('algorithm')], ['y']);
+    assert.deepEqual([...store.valuesOf('undeclared')], []);
   });
 });
 

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { KubernetesObject } from '../../../src/api/object.ts';
+import { redact } from '../../../src/base/redact.ts';
 import { KubeError } from '../../../src/kube/errors.ts';
 import { EventRecorder, type EventRecorderOptions } from '../../../src/runtime/event-recorder.ts';
 import { cutToBytes, type ObjectEvent } from '../../../src/runtime/event-series.ts';
-import { redact } from '../../../src/runtime/redact.ts';
 import { FakeClock, settle } from '../../support/fake-clock.ts';
 import { FakeKubeClient } from '../../support/fake-kube-client.ts';
 import { aModel } from '../../support/objects.ts';

@@ -13,7 +13,7 @@ const KEY = 'system/ingester';
 
 /** The way of one candidate to the server, which can break. */
 class Line {
-  state: 'good' | 'slow' | 'broken' | 'hanging' = 'good';
+  state: 'good' | 'slow' | 'broken' | 'hanging' | 'may only read' = 'good';
   readonly #server: FakeKubeClient;
   readonly #clock: FakeClock;
 
@@ -25,15 +25,21 @@ class Line {
   get client(): LeaderElectorOptions['client'] {
     return {
       get: (...args) => this.#send(() => this.#server.get(...args)),
-      create: (resource, namespace, lease) => this.#send(() => this.#server.create(resource, namespace, lease)),
-      update: (ref, lease) => this.#send(() => this.#server.update(ref, lease)),
+      create: (resource, namespace, lease) => this.#write(() => this.#server.create(resource, namespace, lease)),
+      update: (ref, lease) => this.#write(() => this.#server.update(ref, lease)),
     };
+  }
+
+  #write<T>(call: () => Promise<T>): Promise<T> {
+    if (this.state === 'may only read') return Promise.reject(new KubeError('Forbidden', 'you may not write leases'));
+    return this.#send(call);
   }
 
   #send<T>(call: () => Promise<T>): Promise<T> {
     if (this.state === 'hanging') return new Promise(() => undefined);
     if (this.state === 'slow') return this.#answerLate(call());
-    return this.state === 'good' ? call() : Promise.reject(new KubeError('Unavailable', 'connection refused'));
+    const answers = this.state === 'good' || this.state === 'may only read';
+    return answers ? call() : Promise.reject(new KubeError('Unavailable', 'connection refused'));
   }
 
   /** The server does it now, and this side hears of it two seconds later. */
@@ -246,6 +252,29 @@ describe('LeaderElector', () => {
     await clock.advance(10_000);
     assert.equal(one.outcome(), 'stopped');
     assert.equal(clock.pending, 0);
+  });
+
+  it('says once which right is missing, and leads when it is there', async () => {
+    const { clock, logger, candidate } = world();
+    const one = candidate('one');
+    one.line.state = 'may only read';
+    await clock.advance(60_000);
+    const warnings = logger.shown().filter(([level]) => level === 'warn');
+    assert.equal(warnings.length, 1);
+    assert.match(warnings[0]?.[1] ?? '', /get, create and update on leases in the group coordination\.k8s\.io/);
+    one.line.state = 'good';
+    await clock.advance(5000);
+    assert.ok(one.elector.leads());
+    one.line.state = 'may only read';
+    await clock.advance(6000);
+    assert.equal(logger.shown().filter(([level]) => level === 'warn').length, 2, 'it is news again');
+  });
+
+  it('says nothing to people about a server that is away', async () => {
+    const { clock, logger, candidate } = world();
+    candidate('one').line.state = 'broken';
+    await clock.advance(60_000);
+    assert.deepEqual(logger.shown(), []);
   });
 
   it('a candidate that stops leaves the lease of the leader alone', async () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { createMetrics, type Metrics } from '../../../src/base/metrics.ts';
+import { createMetrics, createWebhookMetrics, type Metrics } from '../../../src/base/metrics.ts';
 import { Controller } from '../../../src/runtime/controller.ts';
 import type { ControllerMetrics } from '../../../src/runtime/controller-metrics.ts';
 import { WorkQueue } from '../../../src/runtime/work-queue.ts';
@@ -18,9 +18,15 @@ const labels = 'name="models",controller="models"';
 
 describe('Metrics', () => {
   it('has every name of client-go and controller-runtime from the start', async () => {
-    const names = (await createMetrics().registry.getMetricsAsJSON()).map(({ name }) => name);
+    const all = (await createMetrics().registry.getMetricsAsJSON()).map(({ name }) => name);
+    const names = all.filter((name) => !name.startsWith('ingester_'));
     const rest = ['requests_total', 'request_duration_seconds', 'rate_limiter_duration_seconds'];
-    const restMore = ['request_retries_total', 'request_size_bytes', 'response_size_bytes'];
+    const restMore = [
+      'request_retries_total',
+      'request_size_bytes',
+      'response_size_bytes',
+      'dns_resolution_duration_seconds',
+    ];
     const queue = ['depth', 'adds_total', 'retries_total', 'queue_duration_seconds', 'work_duration_seconds'];
     const queueMore = ['unfinished_work_seconds', 'longest_running_processor_seconds'];
     const reconcile = ['total', 'errors_total', 'panics_total', 'timeouts_total', 'time_seconds'];
@@ -34,11 +40,19 @@ describe('Metrics', () => {
         'controller_runtime_max_concurrent_reconciles',
         'controller_runtime_active_workers',
         ...webhook.map((name) => `controller_runtime_webhook_${name}`),
+        'controller_runtime_conversion_webhook_panics_total',
         ...[...rest, ...restMore].map((name) => `rest_client_${name}`),
         'leader_election_master_status',
         'leader_election_slowpath_total',
       ].sort(),
     );
+  });
+
+  it('has the certificate watcher of the webhook at zero from the start', async () => {
+    const lines = (await createWebhookMetrics().registry.metrics()).split('\n');
+    for (const name of ['certificate_total', 'certificate_errors_total']) {
+      assert.ok(lines.includes(`certwatcher_read_${name} 0`), name);
+    }
   });
 
   it('has every series of a controller at zero before its first event', async () => {
@@ -122,12 +136,13 @@ describe('Metrics', () => {
     const metrics = createMetrics();
     metrics.restClient.watch('api');
     const request = { method: 'GET', host: 'api' };
-    metrics.restClient.answered(request, { status: 200, seconds: 0.1, requestBytes: 10, responseBytes: 100 });
+    metrics.restClient.answered(request, { status: 200, seconds: 0.1, requestBytes: 10 });
+    metrics.restClient.received(request, 100);
+    metrics.restClient.resolved('api', 0.5);
     metrics.restClient.answered(request, {
       status: undefined,
       seconds: 0.1,
       requestBytes: 10,
-      responseBytes: undefined,
     });
     metrics.restClient.retried(request, 429);
     metrics.restClient.throttled(request, 1.5);
@@ -137,6 +152,8 @@ describe('Metrics', () => {
     const during = await samples(metrics);
     answered(200);
     const after = await samples(metrics);
+    assert.equal(after.get('rest_client_response_size_bytes_count{verb="PUT",host="api"}'), '0');
+    assert.equal(after.get('rest_client_dns_resolution_duration_seconds_sum{host="api"}'), '0.5');
     assert.equal(after.get('rest_client_requests_total{code="200",method="GET",host="api"}'), '1');
     assert.equal(after.get('rest_client_requests_total{code="200",method="PATCH",host="api"}'), '0');
     assert.equal(after.get('rest_client_requests_total{code="<error>",method="GET",host="api"}'), '1');

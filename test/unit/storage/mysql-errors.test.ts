@@ -9,7 +9,7 @@ const table: readonly { code: string; retry: 'yes' | 'no'; numbers: readonly num
   {
     code: 'STORAGE_UNAVAILABLE',
     retry: 'yes',
-    numbers: [1040, 1053, 1077, 1290, 1792, 1836, 1927, 3169, 4031, 1021, 1114],
+    numbers: [1040, 1053, 1077, 1290, 1792, 1836, 1927, 1969, 3024, 3169, 4031, 1021, 1114],
   },
   { code: 'STORAGE_ACCESS_DENIED', retry: 'yes', numbers: [1044, 1045, 1698] },
   { code: 'STORAGE_DATABASE_MISSING', retry: 'yes', numbers: [1049] },

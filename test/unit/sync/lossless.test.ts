@@ -12,7 +12,7 @@ describe('a number beyond 2^53', () => {
   it('keeps its digits from the watch to the json column, and is a double in the protobuf form', () => {
     const object = { ...aModel(), kind: 'PipelineRun', spec: { input: { id: 0, list: [0] } } };
     const line = JSON.stringify({ type: 'ADDED', object }).replace('"id":0', `"id":${big}`).replace('[0]', `[${big}]`);
-    const event = parseEvent(line);
+    const event = parseEvent(Buffer.from(line));
     assert.ok(event.type === 'ADDED');
     const row = rowOf(event.object);
     assert.ok(row.json.includes(`"input":{"id":${big},"list":[${big}]}`), row.json);

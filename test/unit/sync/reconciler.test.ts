@@ -5,7 +5,7 @@ import type { KubernetesObject, ObjectMeta } from '../../../src/api/object.ts';
 import type { JsonObject } from '../../../src/base/json.ts';
 import { KubeError } from '../../../src/kube/errors.ts';
 import { encodeObject } from '../../../src/proto/encode.ts';
-import { ObjectReconciler } from '../../../src/sync/reconciler.ts';
+import { ObjectReconciler, type ReconcilerOptions } from '../../../src/sync/reconciler.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { FakeKubeClient } from '../../support/fake-kube-client.ts';
 import { MemoryStorage } from '../../support/memory-storage.ts';
@@ -15,7 +15,7 @@ import { RecordingLogger } from '../../support/recording-logger.ts';
 const KEY = 'a-namespace/a-model';
 const UID = aModel().metadata.uid;
 
-function setUp(options: { readonly evictImmutableKinds?: boolean } = {}) {
+function setUp(options: Partial<Pick<ReconcilerOptions, 'evictImmutableKinds' | 'mayGuard'>> = {}) {
   const client = new FakeKubeClient();
   const storage = new MemoryStorage();
   const logger = new RecordingLogger();
@@ -26,7 +26,8 @@ function setUp(options: { readonly evictImmutableKinds?: boolean } = {}) {
     client,
     storage,
     encode: encodeObject,
-    evictImmutableKinds: options.evictImmutableKinds ?? false,
+    evictImmutableKinds: false,
+    ...options,
     clock: new FakeClock(),
     logger,
   });
@@ -200,6 +201,23 @@ describe('ObjectReconciler', () => {
       assert.deepEqual(storage.calls, []);
       await settle();
       assert.equal(client.object(KEY), undefined);
+    }
+  });
+
+  it('only copies what is unguarded while the bundle is drained: nobody would be left to release it', async () => {
+    for (const annotations of [deleting, immutable]) {
+      const phases: ('unknown' | 'no' | 'yes')[] = ['unknown', 'no', 'yes'];
+      const { put, client, reconcile, storage, stored } = setUp({ mayGuard: () => phases[0] ?? 'yes' });
+      put({ annotations, finalizers: [] });
+      assert.deepEqual(await reconcile(), { kind: 'requeue-after', delayMs: 500 });
+      assert.deepEqual(storage.calls, [], 'before it is known whether somebody drains, nothing is done');
+      phases.shift();
+      assert.deepEqual(await reconcile(), done);
+      assert.deepEqual(client.object(KEY)?.metadata.finalizers, []);
+      assert.equal((await stored())?.state, 'live');
+      phases.shift();
+      await reconcile();
+      assert.deepEqual(client.object(KEY)?.metadata.finalizers, [FINALIZER]);
     }
   });
 

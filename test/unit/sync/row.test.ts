@@ -3,8 +3,8 @@ import { describe, it } from 'node:test';
 import { allKinds } from '../../../src/api/kinds.ts';
 import type { JsonObject } from '../../../src/base/json.ts';
 import { fieldAt } from '../../../src/proto/field-at.ts';
+import { columnValues, unfitColumns } from '../../../src/storage/columns.ts';
 import type { ColumnValue } from '../../../src/storage/row.ts';
-import { columnValues } from '../../../src/sync/columns.ts';
 import { aModel, kindNamed, rowOf } from '../../support/objects.ts';
 
 /** Column name → value for an object of the kind with this spec and status. */
@@ -72,6 +72,24 @@ describe('indexed columns', () => {
     const long = columns('Model', { spec: { algorithm: '😀'.repeat(300), description: 'd'.repeat(2000) } });
     assert.equal(long['algorithm'], '😀'.repeat(255));
     assert.equal(long['description'], 'd'.repeat(768));
+  });
+
+  it('are named where they cannot hold what the object has', () => {
+    const unfit = (kindName: string, content: JsonObject): readonly string[] => {
+      const [kind, object] = [kindNamed(kindName), { ...aModel(), spec: {}, ...content }];
+      return unfitColumns(kind, object, columnValues(kind, object));
+    };
+    const long = { algorithm: 'x'.repeat(256), description: 'd'.repeat(769), revisionId: 2 ** 31 };
+    assert.deepEqual(unfit('Model', { spec: long }), ['algorithm', 'revision_id', 'description']);
+    assert.deepEqual(unfit('PipelineRun', { status: { state: 's'.repeat(300), endTime: 'soon' } }), [
+      'state',
+      'end_time',
+    ]);
+    const fitting = { algorithm: '😀'.repeat(255), description: '', revisionId: 2 ** 31 - 1, owner: null };
+    assert.deepEqual(unfit('Model', { spec: fitting }), []);
+    assert.deepEqual(unfit('PipelineRun', { status: { endTime: '2026-01-02T03:04:05Z' } }), []);
+    assert.equal('unfit' in rowOf(aModel()), false);
+    assert.deepEqual(rowOf(aModel({}, { algorithm: 'x'.repeat(256) })).unfit, ['algorithm']);
   });
 
   it('exist in the protobuf definitions, with the type and the zero value the catalogue claims', () => {

@@ -2,15 +2,16 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import request from 'supertest';
 import { valueAt } from '../../../src/base/json.ts';
-import { createWebhookApp } from '../../../webhooks/app.ts';
-import { RecordingLogger } from '../../support/recording-logger.ts';
 import { aReview } from '../../support/review.ts';
+import { aWebhookApp } from '../../support/webhook-app.ts';
 
-const app = () => createWebhookApp({ logger: new RecordingLogger(), reconcilerUser: 'reconciler' });
+const app = () => aWebhookApp().app;
 
 const send = (body: string | Buffer, contentType = 'application/json') =>
   request(app()).post('/mutate?timeout=5s').set('Content-Type', contentType).send(body);
 
+const ours = '["michelangelo/Ingester"]';
+const deep = `${'['.repeat(10_000)}${']'.repeat(10_000)}`;
 const noFinalizers = { metadata: { name: 'a' } };
 
 /** The `response` of the review that came back. */
@@ -53,6 +54,47 @@ describe('POST /mutate', () => {
     const object = { ...noFinalizers, spec: { text: 'x'.repeat(3_000_000) } };
     const { status } = await send(JSON.stringify(aReview({ operation: 'UPDATE', object, oldObject: object })));
     assert.equal(status, 200);
+  });
+
+  const odd: readonly { name: string; object: string; added: boolean }[] = [
+    {
+      name: 'text of any script and half a surrogate pair',
+      object: '{"metadata":{"name":"ä\\ud83d 模型"}}',
+      added: true,
+    },
+    { name: 'numbers that no double holds', object: '{"metadata":{},"spec":{"id":9007199254740993}}', added: true },
+    { name: 'ten thousand lists inside each other', object: `{"metadata":{},"spec":${deep}}`, added: true },
+    {
+      name: 'a key twice: the last one counts',
+      object: `{"metadata":{"finalizers":[],"finalizers":${ours}}}`,
+      added: false,
+    },
+    { name: 'finalizers under __proto__', object: `{"metadata":{"__proto__":{"finalizers":${ours}}}}`, added: true },
+    {
+      name: 'finalizers under constructor',
+      object: `{"metadata":{"constructor":{"finalizers":${ours}}}}`,
+      added: true,
+    },
+    { name: 'metadata inside spec', object: `{"spec":{"metadata":{"finalizers":${ours}}},"metadata":{}}`, added: true },
+    {
+      name: 'a finalizer that only looks like ours',
+      object: '{"metadata":{"finalizers":["michelangelo/ingester"]}}',
+      added: true,
+    },
+  ];
+  for (const { name, object, added } of odd) {
+    it(`decides by the object's own metadata with ${name}`, async () => {
+      const body = JSON.stringify(aReview({ object: 0 })).replace('"object":0', `"object":${object}`);
+      const answer = await send(body);
+      assert.equal(answer.status, 200);
+      assert.equal(valueAt(answer.body, ['response', 'patchType']), added ? 'JSONPatch' : undefined);
+    });
+  }
+
+  it('refuses a compressed body with 415', async () => {
+    const sent = request(app()).post('/mutate').set('Content-Type', 'application/json').set('Content-Encoding', 'gzip');
+    const { status } = await sent.send(JSON.stringify(aReview()));
+    assert.equal(status, 415);
   });
 
   const refusals: readonly { name: string; body: string; contentType?: string; status: number; message: RegExp }[] = [

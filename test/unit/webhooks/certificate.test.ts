@@ -23,9 +23,10 @@ function write(cert: string | undefined, key: string | undefined): string {
 }
 
 describe('loadKeyPair', () => {
-  it('reads a certificate and its key', () => {
-    const pair = loadKeyPair(write(one.certificatePem, one.keyPem));
-    assert.deepEqual(pair, { cert: one.certificatePem, key: one.keyPem });
+  it('reads a certificate, its key and when it expires', () => {
+    const { cert, key, notAfter } = loadKeyPair(write(one.certificatePem, one.keyPem));
+    assert.deepEqual({ cert, key }, { cert: one.certificatePem, key: one.keyPem });
+    assert.ok(notAfter > new Date());
   });
 
   it('refuses a certificate and the key of another, and says so', () => {

@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { FINALIZER } from '../../../src/api/names.ts';
+import { DELETING_ANNOTATION, FINALIZER, IMMUTABLE_ANNOTATION, UNGUARDED_ANNOTATION } from '../../../src/api/names.ts';
 import type { JsonObject, JsonValue } from '../../../src/base/json.ts';
-import { injectFinalizer } from '../../../webhooks/policies/finalizer.ts';
+import { guard } from '../../../webhooks/policies/finalizer.ts';
 import { decodeReview } from '../../../webhooks/review.ts';
-import { aReview } from '../../support/review.ts';
+import { aRequest, aReview } from '../../support/review.ts';
 
 const reconcilerUser = 'system:serviceaccount:ingester-system:ingester-reconciler';
 
 function patchFor(request: JsonObject): readonly object[] {
   const review = decodeReview(Buffer.from(JSON.stringify(aReview(request))));
-  return injectFinalizer(review, { reconcilerUser }).patch;
+  return guard(review, { reconcilerUser }).patch;
 }
 
 const withFinalizers = (finalizers?: JsonValue, more: JsonObject = {}): JsonObject => ({
@@ -49,6 +49,16 @@ const cases: readonly { name: string; request: JsonObject; patch: readonly objec
     patch: [],
   },
   {
+    name: 'UPDATE of an object that somebody opted out: nothing, it may be released by hand',
+    request: { operation: 'UPDATE', object: withFinalizers([], { annotations: { [UNGUARDED_ANNOTATION]: 'true' } }) },
+    patch: [],
+  },
+  {
+    name: 'CREATE of an object that is opted out: adds the list all the same',
+    request: { object: withFinalizers(undefined, { annotations: { [UNGUARDED_ANNOTATION]: 'true' } }) },
+    patch: addList,
+  },
+  {
     name: 'UPDATE by the reconciler: nothing, it takes the finalizer off on purpose',
     request: { operation: 'UPDATE', object: withFinalizers(), userInfo: { username: reconcilerUser } },
     patch: [],
@@ -66,6 +76,77 @@ describe('finalizer policy', () => {
     it(name, () => assert.deepEqual(patchFor(request), patch));
   }
 
+  describe('marks that an update loses', () => {
+    const guarded = (annotations: JsonObject): JsonObject => withFinalizers([FINALIZER], { annotations });
+    const deleting = { [DELETING_ANNOTATION]: 'true' };
+    const both = { ...deleting, [IMMUTABLE_ANNOTATION]: 'true' };
+    const answerTo = (object: JsonObject, oldObject: JsonObject): ReturnType<typeof guard> =>
+      guard(aRequest({ operation: 'UPDATE', object, oldObject }), { reconcilerUser });
+    const restore = (name: string): object => ({
+      op: 'add',
+      path: `/metadata/annotations/michelangelo~1${name}`,
+      value: 'true',
+    });
+
+    it('come back when the update drops the finalizer too, as a full replacement does', () => {
+      const { patch, warnings, auditAnnotations } = answerTo(withFinalizers(), guarded(both));
+      assert.deepEqual(patch, [...addList, { op: 'add', path: '/metadata/annotations', value: both }]);
+      assert.equal(warnings.length, 2);
+      assert.match(warnings[0] ?? '', /michelangelo\/Deleting was kept.*"false"/);
+      assert.equal(auditAnnotations['marks-kept'], 'michelangelo/Deleting,michelangelo/Immutable');
+    });
+
+    it('come back one by one beside other annotations', () => {
+      const replaced = withFinalizers(undefined, { annotations: { 'example.com/a': 'b' } });
+      assert.deepEqual(answerTo(replaced, guarded(both)).patch, [
+        ...addList,
+        restore('Deleting'),
+        restore('Immutable'),
+      ]);
+    });
+
+    const onPurpose: readonly { name: string; object: JsonObject; oldObject: JsonObject; patch: readonly object[] }[] =
+      [
+        {
+          name: 'stay off when the update keeps the finalizer: who keeps it has read the object',
+          object: guarded({}),
+          oldObject: guarded(both),
+          patch: [],
+        },
+        {
+          name: 'stay off when they are given another value, whatever else the update drops',
+          object: withFinalizers(undefined, { annotations: { [DELETING_ANNOTATION]: 'false' } }),
+          oldObject: guarded(deleting),
+          patch: addList,
+        },
+        {
+          name: 'stay off when the old object had no finalizer to be dropped',
+          object: withFinalizers(),
+          oldObject: withFinalizers([], { annotations: both }),
+          patch: addList,
+        },
+        {
+          name: 'stay off when they did not say "true"',
+          object: withFinalizers(),
+          oldObject: guarded({ [DELETING_ANNOTATION]: 'True', [IMMUTABLE_ANNOTATION]: 'yes' }),
+          patch: addList,
+        },
+        {
+          name: 'are not touched on an object that is being deleted',
+          object: withFinalizers(),
+          oldObject: withFinalizers([FINALIZER], { annotations: both, ...deleted }),
+          patch: [],
+        },
+      ];
+    for (const { name, object, oldObject, patch } of onPurpose) {
+      it(name, () => {
+        const answer = answerTo(object, oldObject);
+        assert.deepEqual(answer.patch, patch);
+        assert.deepEqual(answer.warnings, []);
+      });
+    }
+  });
+
   it('is not fooled by finalizers elsewhere in the object', () => {
     const template = { metadata: { finalizers: [FINALIZER] } };
     const object = { ...withFinalizers(), spec: { head: { pod: template }, metadata: template.metadata } };
@@ -78,6 +159,6 @@ describe('finalizer policy', () => {
       `"object":{"metadata":{"__proto__":{"finalizers":["${FINALIZER}"]},"constructor":{"finalizers":["${FINALIZER}"]}}}`,
     );
     const review = decodeReview(Buffer.from(body));
-    assert.deepEqual(injectFinalizer(review, { reconcilerUser }).patch, addList);
+    assert.deepEqual(guard(review, { reconcilerUser }).patch, addList);
   });
 });

@@ -1,0 +1,289 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { allKinds } from '../../src/api/kinds.ts';
+import type { JsonObject, JsonValue } from '../../src/base/json.ts';
+import { compareVersions } from '../../src/base/semver.ts';
+import { validatingPolicies } from '../../webhooks/policies/registry.ts';
+import { movementBetween } from '../../webhooks/policies/version-field.ts';
+import { type Decision, runPolicies, type ValidatingPolicy } from '../../webhooks/policy.ts';
+import { type AdmissionRequest, decodeReview } from '../../webhooks/review.ts';
+import { assertMessage } from '../support/policies.ts';
+
+const context = { reconcilerUser: 'reconciler', signal: new AbortController().signal };
+const settings = {
+  incomparableVersions: 'deny',
+  contentDowngrades: Object.fromEntries(allKinds.map(({ kind }) => [kind, 'deny'])) as Record<string, 'deny'>,
+  minimumApiVersion: 'v2',
+  createMarked: 'deny',
+  archivedNames: 'deny',
+  ownedDeletions: 'deny',
+  fieldRules: 'deny',
+} as const;
+
+/** Every rule as strict as it gets, in the worst world: nobody may do anything, and everything has objects. */
+const strict = validatingPolicies(settings, {
+  access: { mayDelete: () => Promise.resolve('no') },
+  census: { hasObjects: () => Promise.resolve('some') },
+  names: { recall: () => ({ uid: 'a-uid', end: 'evicted', versions: [] }) },
+});
+const refuseAll: ValidatingPolicy = {
+  name: 'refuse-all',
+  appliesTo: () => true,
+  review: () => ({ allowed: false, message: 'no' }),
+};
+
+const word = fc.constantFrom(
+  '1.0.0',
+  '0.9.0',
+  'latest',
+  'true',
+  'false',
+  'x-9',
+  'x-10',
+  'field is immutable',
+  '\nconflict',
+);
+const text = fc.oneof(word, fc.string({ unit: 'binary', maxLength: 60 }));
+const leaf: fc.Arbitrary<JsonValue> = fc.oneof(text, fc.integer(), fc.boolean(), fc.constant(null));
+const annotations = fc.dictionary(
+  fc.constantFrom('michelangelo/Deleting', 'michelangelo/Immutable', 'michelangelo/allow-downgrade', 'other'),
+  fc.constantFrom('true', 'false', 'True', '1.0.0', 'x-9, 3', '') as fc.Arbitrary<JsonValue>,
+);
+const versionPaths = allKinds.flatMap(({ versionFields }) => versionFields.map(({ path }) => path));
+
+function nest(path: readonly string[], value: JsonValue): JsonObject {
+  return path.reduceRight<JsonValue>((inner, key) => ({ [key]: inner }), value) as JsonObject;
+}
+
+const content: fc.Arbitrary<JsonObject> = fc.oneof(
+  fc.tuple(fc.constantFrom(...versionPaths, ['spec', 'version']), leaf).map(([path, value]) => nest(path, value)),
+  fc.dictionary(fc.constantFrom('spec', 'status', 'rest'), fc.jsonValue({ maxDepth: 3 }) as fc.Arbitrary<JsonValue>),
+);
+const managedFields = fc.array(
+  fc.record({ apiVersion: fc.constantFrom('michelangelo.api/v3', 'michelangelo.api/v1', 'x') }),
+  {
+    maxLength: 2,
+  },
+);
+const object: fc.Arbitrary<JsonObject> = fc
+  .tuple(content, annotations, managedFields, fc.constantFrom('michelangelo.api', 'example.com'))
+  .map(([rest, marks, managed, group]) => ({
+    kind: 'Model',
+    apiVersion: 'michelangelo.api/v2',
+    metadata: { name: 'a', annotations: marks, managedFields: managed },
+    ...rest,
+    ...(group === 'example.com' ? { spec: { group, names: { plural: 'models' }, versions: [rest] } } : {}),
+  }));
+
+/** A change of one version field, of a kind that has it. */
+const change = fc
+  .constantFrom(
+    ...allKinds.flatMap(({ kind, plural, versionFields }) => versionFields.map(({ path }) => ({ kind, plural, path }))),
+    { kind: 'Ingester', plural: 'ingesters', path: ['spec', 'version'] },
+  )
+  .chain((target) => fc.record({ target: fc.constant(target), before: leaf, after: leaf, migrated: word }));
+
+const versionChange: fc.Arbitrary<JsonObject> = change.map(({ target, before, after, migrated }) => ({
+  uid: 'u',
+  operation: 'UPDATE',
+  name: 'a',
+  kind: { group: 'michelangelo.api', version: 'v2', kind: target.kind },
+  resource: { group: 'michelangelo.api', version: 'v2', resource: target.plural },
+  userInfo: { username: 'somebody' },
+  oldObject: { ...nest(target.path, before), status: { migratedVersion: migrated } },
+  object: nest(target.path, after),
+}));
+
+const ownedMark: fc.Arbitrary<JsonObject> = text.map((release) => ({
+  uid: 'u',
+  operation: 'UPDATE',
+  kind: { group: 'michelangelo.api', version: 'v2', kind: 'Model' },
+  resource: { group: 'michelangelo.api', version: 'v2', resource: 'models' },
+  oldObject: {},
+  object: { metadata: { annotations: { 'michelangelo/Deleting': 'true', 'meta.helm.sh/release-name': release } } },
+}));
+
+const crdChange: fc.Arbitrary<JsonObject> = fc
+  .record({ operation: fc.constantFrom('UPDATE', 'DELETE'), before: text, after: text, name: text })
+  .map(({ operation, before, after, name }) => {
+    const schema = (property: string): JsonObject => ({
+      schema: { openAPIV3Schema: { type: 'object', properties: { [property]: { type: 'string' } } } },
+    });
+    const crd = (property: string): JsonObject => ({
+      spec: { group: 'michelangelo.api', versions: [{ name, served: true, storage: true, ...schema(property) }] },
+    });
+    return {
+      uid: 'u',
+      operation,
+      name: `${name}.michelangelo.api`,
+      resource: { group: 'apiextensions.k8s.io', version: 'v1', resource: 'customresourcedefinitions' },
+      userInfo: { username: 'somebody' },
+      oldObject: crd(before),
+      object: crd(after),
+    };
+  });
+
+const plurals = [...allKinds.map(({ plural, kind }) => ({ plural, kind })), { plural: 'ingesters', kind: 'Ingester' }];
+const request: fc.Arbitrary<JsonObject> = fc
+  .record({
+    operation: fc.constantFrom('CREATE', 'UPDATE', 'DELETE', 'CONNECT'),
+    subResource: fc.constantFrom('', 'status'),
+    target: fc.constantFrom(...plurals),
+    crd: fc.boolean(),
+    version: fc.constantFrom('v2', 'v1', 'v3'),
+    username: text,
+    name: text,
+    object: fc.option(object),
+    oldObject: fc.option(object),
+  })
+  .map(({ target, crd, version, username, ...rest }) => ({
+    uid: 'u',
+    ...rest,
+    kind: { group: 'michelangelo.api', version: 'v2', kind: target.kind },
+    requestKind: { group: 'michelangelo.api', version, kind: target.kind },
+    resource: crd
+      ? { group: 'apiextensions.k8s.io', version: 'v1', resource: 'customresourcedefinitions' }
+      : { group: 'michelangelo.api', version: 'v2', resource: target.plural },
+    userInfo: { username },
+  }));
+
+const decode = (each: JsonObject): AdmissionRequest =>
+  decodeReview(
+    Buffer.from(JSON.stringify({ apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview', request: each })),
+  );
+const decide = (each: JsonObject, policies: readonly ValidatingPolicy[] = [...strict, refuseAll]): Promise<Decision> =>
+  runPolicies(policies, decode(each), context);
+
+describe('the validating rules, for any request', () => {
+  it('answer, and say nothing that is long, broken or dangerous', async () => {
+    const seen = new Set<string>();
+    await fc.assert(
+      fc.asyncProperty(fc.oneof(request, versionChange, crdChange, ownedMark), async (each) => {
+        for (const policy of strict) {
+          const decision = await decide(each, [policy]);
+          if (!decision.allowed) {
+            assertMessage(decision.message);
+            seen.add(decision.policy);
+          }
+          decision.warnings.forEach(assertMessage);
+        }
+      }),
+      { numRuns: 2000 },
+    );
+    // Otherwise this would prove nothing about the messages.
+    assert.deepEqual([...seen].sort(), strict.map(({ name }) => name).sort());
+  });
+
+  it('never refuse what the reconciler does to our objects', async () => {
+    await fc.assert(
+      fc.asyncProperty(request, async (each) => {
+        const resource = { group: 'michelangelo.api', version: 'v2', resource: 'models' };
+        const { allowed } = await decide({ ...each, resource, userInfo: { username: 'reconciler' } });
+        assert.ok(allowed);
+      }),
+    );
+  });
+
+  it('never refuse what happens to an object that is being deleted', async () => {
+    await fc.assert(
+      fc.asyncProperty(request, object, fc.constantFrom('UPDATE', 'DELETE'), async (each, old, operation) => {
+        const metadata = { ...(old['metadata'] as JsonObject), deletionTimestamp: '2026-01-01T00:00:00Z' };
+        const { allowed } = await decide({ ...each, operation, oldObject: { ...old, metadata } });
+        assert.ok(allowed);
+      }),
+    );
+  });
+
+  it('never refuse an update of nothing but finalizers and status', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        request,
+        object,
+        fc.array(fc.string(), { maxLength: 3 }),
+        fc.jsonValue({ maxDepth: 2 }) as fc.Arbitrary<JsonValue>,
+        async (each, old, finalizers, status) => {
+          const metadata = { ...(old['metadata'] as JsonObject), finalizers, resourceVersion: '2', managedFields: [] };
+          const changed = { ...old, metadata, status };
+          const { allowed } = await decide({
+            ...each,
+            operation: 'UPDATE',
+            subResource: '',
+            oldObject: old,
+            object: changed,
+          });
+          assert.ok(allowed);
+        },
+      ),
+    );
+  });
+
+  it('never refuse a write of the subresource status', async () => {
+    await fc.assert(
+      fc.asyncProperty(request, object, object, async (each, old, changed) => {
+        const resource = { group: 'michelangelo.api', version: 'v2', resource: 'models' };
+        const kind = { group: 'michelangelo.api', version: 'v2', kind: 'Model' };
+        const write = { ...each, resource, kind, operation: 'UPDATE', subResource: 'status' };
+        const { allowed } = await decide({ ...write, oldObject: old, object: changed }, strict);
+        assert.ok(allowed);
+      }),
+    );
+  });
+});
+
+describe('versions, for any two', () => {
+  const number = fc.integer({ min: 0, max: 3 });
+  const suffix = fc.constantFrom(
+    '',
+    '-rc1',
+    '-rc2',
+    '-rc10',
+    '-alpha',
+    '-beta.2',
+    '-py310',
+    '-dev',
+    '-rc1-py310',
+    '+b',
+  );
+  const version = fc.tuple(number, number, number, suffix).map(([a, b, c, end]) => `${a}.${b}.${c}${end}`);
+  const opposite = { older: 'newer', newer: 'older', same: 'same' } as const;
+
+  it('are in the opposite order the other way round', () => {
+    fc.assert(
+      fc.property(version, version, (a, b) => {
+        const order = compareVersions(a, b);
+        assert.ok(order !== undefined);
+        assert.equal(compareVersions(b, a), opposite[order]);
+      }),
+    );
+  });
+
+  it('stay in order over a third one', () => {
+    fc.assert(
+      fc.property(version, version, version, (a, b, c) => {
+        if (compareVersions(a, b) !== 'older' || compareVersions(b, c) === 'newer') return;
+        assert.equal(compareVersions(a, c), 'older');
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  it('never throw for text that is none', () => {
+    fc.assert(fc.property(text, text, (a, b) => void compareVersions(a, b)));
+  });
+});
+
+describe('version fields, for any two values', () => {
+  const fields = allKinds.flatMap(({ versionFields }) => versionFields);
+
+  it('never go back both ways, except between final states, nor where nothing changes', () => {
+    fc.assert(
+      fc.property(fc.constantFrom(...fields), leaf, leaf, (field, a, b) => {
+        assert.equal(movementBetween(field, a, a).kind, 'forward');
+        if (field.order === 'terminal' || movementBetween(field, a, b).kind !== 'backward') return;
+        assert.notEqual(movementBetween(field, b, a).kind, 'backward');
+      }),
+      { numRuns: 2000 },
+    );
+  });
+});

@@ -1,0 +1,164 @@
+// The flows of the matrix, each with the world it starts from.
+import { DELETING_ANNOTATION, IMMUTABLE_ANNOTATION } from '../../../src/api/names.ts';
+import {
+  adoptingProcess,
+  type Birth,
+  createMarker,
+  createObject,
+  drainingProcess,
+  reconcilerProcess,
+  releasingProcess,
+  restoringProcess,
+  sweep,
+} from './processes.ts';
+import type { FlowUnderTest, Stage } from './run.ts';
+
+/** Created, and stored by an undisturbed reconciler. */
+async function createAndSync(stage: Stage, birth: Birth = {}): Promise<void> {
+  const created = await createObject(stage, birth);
+  await reconcilerProcess(stage, stage, () => Promise.resolve(created)).work();
+}
+
+const deleteObject = (stage: Stage): Promise<void> => stage.client.delete(stage.ref, {});
+const annotateObject = (stage: Stage, name: string): Promise<unknown> =>
+  stage.client.mergePatch(stage.ref, { metadata: { annotations: { [name]: 'true' } } });
+
+const listed: readonly Omit<FlowUnderTest, 'sweep'>[] = [
+  {
+    name: 'sync',
+    about: 'A new object is copied.',
+    expected: 'in etcd, row live',
+    prepare: (stage) => createObject(stage),
+    process: reconcilerProcess,
+  },
+  {
+    name: 'delete',
+    about: 'An object that MySQL knows is deleted with `kubectl delete`.',
+    expected: 'row deleted',
+    prepare: async (stage) => {
+      await createAndSync(stage);
+      await deleteObject(stage);
+    },
+    process: reconcilerProcess,
+  },
+  {
+    name: 'delete, never stored',
+    about: 'An object is deleted before MySQL has ever heard of it.',
+    expected: 'row deleted',
+    prepare: async (stage) => {
+      await createObject(stage);
+      await deleteObject(stage);
+    },
+    process: reconcilerProcess,
+  },
+  {
+    name: 'delete by annotation',
+    about: '`michelangelo/Deleting: "true"` asks for a deletion that the caller does not wait for.',
+    expected: 'row deleted',
+    prepare: async (stage) => {
+      await createAndSync(stage);
+      await annotateObject(stage, DELETING_ANNOTATION);
+    },
+    process: reconcilerProcess,
+  },
+  {
+    name: 'evict',
+    about: '`michelangelo/Immutable: "true"` takes the object out of etcd; MySQL keeps it.',
+    expected: 'row evicted',
+    prepare: async (stage) => {
+      await createAndSync(stage);
+      await annotateObject(stage, IMMUTABLE_ANNOTATION);
+    },
+    process: reconcilerProcess,
+  },
+  {
+    name: 'evict, unguarded',
+    about: 'The object slipped past admission, so it gets the finalizer first.',
+    expected: 'row evicted',
+    prepare: (stage) => createObject(stage, { finalizers: [], annotations: { [IMMUTABLE_ANNOTATION]: 'true' } }),
+    process: reconcilerProcess,
+  },
+  {
+    name: 'archive and prune',
+    about: 'An archived object that Helm owns stays in etcd until it is pruned, and is evicted then, not deleted.',
+    expected: 'row evicted',
+    prepare: async (stage) => {
+      await createAndSync(stage, { annotations: { 'meta.helm.sh/release-name': 'a-release' } });
+      await annotateObject(stage, IMMUTABLE_ANNOTATION);
+    },
+    process: (stage, ports, read) => {
+      const reconciler = reconcilerProcess(stage, ports, read);
+      return {
+        work: async () => {
+          const result = await reconciler.work();
+          const object = await read();
+          if (object !== undefined && object.metadata.deletionTimestamp === undefined) await deleteObject(stage);
+          return result;
+        },
+      };
+    },
+  },
+  {
+    name: 'delete, definition removed',
+    about: 'The CustomResourceDefinition is being removed: the object goes, and its row ends as evicted.',
+    expected: 'row evicted',
+    prepare: async (stage) => {
+      await createAndSync(stage);
+      await deleteObject(stage);
+    },
+    process: (stage, ports, read) => {
+      const definitions = {
+        isBeingRemoved: () => ports.other('API server: LIST definitions', () => Promise.resolve(true)),
+      };
+      return reconcilerProcess(stage, ports, read, { definitions });
+    },
+  },
+  {
+    name: 'adopt',
+    about: 'The object slipped past admission; the sweep gives it the finalizer, and it is copied.',
+    expected: 'in etcd, row live',
+    prepare: (stage) => createObject(stage, { finalizers: [] }),
+    process: adoptingProcess,
+  },
+  {
+    name: 'drain',
+    about: 'The bundle is being removed: every object is let go, and its row stays as it is.',
+    expected: 'in etcd, row live',
+    released: 'drained',
+    prepare: async (stage) => {
+      await createMarker(stage);
+      await createAndSync(stage);
+    },
+    process: drainingProcess,
+  },
+  {
+    name: 'release to disk',
+    about: 'MySQL is away for too long and the policy is to release: the final state is on disk until it is back.',
+    expected: 'row deleted',
+    released: 'unsaved',
+    prepare: async (stage) => {
+      await createAndSync(stage);
+      await deleteObject(stage);
+    },
+    process: releasingProcess,
+  },
+  {
+    name: 'restore',
+    about: 'A deleted object is put back with `ingester restore`, run again until it succeeds, and synced.',
+    expected: 'row deleted',
+    prepare: async (stage) => {
+      await createAndSync(stage);
+      await stage.client.mergePatch(
+        stage.ref,
+        { status: { state: 'RAY_JOB_STATE_SUCCEEDED' } },
+        { subresource: 'status' },
+      );
+      await deleteObject(stage);
+      await reconcilerProcess(stage, stage, () => stage.client.get(stage.ref)).work();
+      await stage.rest();
+    },
+    process: restoringProcess,
+  },
+];
+
+export const flows: readonly FlowUnderTest[] = listed.map((flow) => ({ ...flow, sweep }));

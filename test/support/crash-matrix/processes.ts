@@ -1,0 +1,197 @@
+// Processes as the program builds them, over the two ports they are given.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DRAIN_MARKER, FINALIZER, LAST_APPLIED_ANNOTATION } from '../../../src/api/names.ts';
+import type { KubernetesObject } from '../../../src/api/object.ts';
+import { type Clock, systemClock } from '../../../src/base/clock.ts';
+import type { KubeClient, ObjectRef } from '../../../src/kube/client.ts';
+import { encodeObject } from '../../../src/proto/encode.ts';
+import type { ReconcileResult } from '../../../src/runtime/reconcile.ts';
+import { StorageUnavailableError } from '../../../src/storage/errors.ts';
+import type { MetadataStorage } from '../../../src/storage/metadata-storage.ts';
+import { maskedValues } from '../../../src/storage/sensitive.ts';
+import { Adoption } from '../../../src/sync/adoption.ts';
+import { drain } from '../../../src/sync/drain.ts';
+import { configMaps } from '../../../src/sync/drain-marker.ts';
+import { RestoreConflictError } from '../../../src/sync/errors.ts';
+import type { OutageRelease } from '../../../src/sync/outage-release.ts';
+import { ObjectReconciler, type ReconcilerOptions } from '../../../src/sync/reconciler.ts';
+import { restore } from '../../../src/sync/restore.ts';
+import { Spool } from '../../../src/sync/spool.ts';
+import type { FaultyPorts } from './faulty.ts';
+import type { Process, Read, Stage } from './run.ts';
+import { SECRET, tracesOf } from './traces.ts';
+
+export interface Birth {
+  readonly annotations?: Readonly<Record<string, string>>;
+  readonly finalizers?: readonly string[];
+}
+
+/** As admission lets it through; the copy of the manifest has a secret that must go nowhere. */
+export async function createObject(stage: Stage, birth: Birth = {}): Promise<KubernetesObject> {
+  const { resource, namespace, name } = stage.ref;
+  return stage.client.create(resource, namespace, {
+    apiVersion: 'michelangelo.api/v2',
+    kind: stage.kind.kind,
+    metadata: {
+      ...{ namespace, name, labels: { team: 'a' }, finalizers: birth.finalizers ?? [FINALIZER] },
+      annotations: { [LAST_APPLIED_ANNOTATION]: `{"token":"${SECRET}"}`, ...birth.annotations },
+    },
+    spec: { entrypoint: 'first' },
+  });
+}
+
+/** The program's own reconciler over the faulty ports. */
+export function reconcilerProcess(
+  stage: Stage,
+  ports: Pick<FaultyPorts, 'client' | 'storage'>,
+  read: Read,
+  more: Partial<ReconcilerOptions> = {},
+): Process {
+  const traces = tracesOf(stage);
+  const reconciler = new ObjectReconciler({
+    kind: stage.kind,
+    resource: stage.ref.resource,
+    getObject: read,
+    client: ports.client,
+    storage: ports.storage,
+    encode: encodeObject,
+    evictImmutableKinds: false,
+    clock: systemClock,
+    logger: traces.logger,
+    witness: (object, reason, note) => traces.notices.push({ uid: object.metadata.uid, reason, note }),
+    ...more,
+  });
+  return { work: () => reconciler.reconcile(`${stage.ref.namespace}/${stage.ref.name}`) };
+}
+
+const spools = mkdtempSync(join(tmpdir(), 'crash-matrix-'));
+process.once('exit', () => rmSync(spools, { recursive: true, force: true }));
+const spoolOf = new WeakMap<Stage, string>();
+
+/** The reconciler while MySQL refuses final states, with a disk to keep them on, and the replay once the object is gone. */
+export function releasingProcess(stage: Stage, ports: FaultyPorts, read: Read): Process {
+  const directory = spoolOf.get(stage) ?? mkdtempSync(join(spools, 'cell-'));
+  spoolOf.set(stage, directory);
+  const spool = new Spool({ directory, maxBytes: 1_000_000, sensitive: maskedValues, logger: tracesOf(stage).logger });
+  const outage: OutageRelease = {
+    isDue: () => true,
+    keep: (unsaved) => ports.other('disk: append', () => spool.append(unsaved)),
+  };
+  const { client, storage } = ports;
+  const reconciler = reconcilerProcess(stage, { client, storage: withoutFinish(storage) }, read, { outage });
+  return {
+    work: async () => {
+      const result = await reconciler.work();
+      if ((await read()) === undefined) await spool.replay(storage, encodeObject);
+      return result;
+    },
+  };
+}
+
+/** The sweep that guards what slipped past admission, and then the reconciler. */
+export function adoptingProcess(stage: Stage, ports: FaultyPorts, read: Read): Process {
+  const reconciler = reconcilerProcess(stage, ports, read);
+  return {
+    work: async () => {
+      const result = await sweep(stage, ports.client, read);
+      return result.kind === 'done' ? reconciler.work() : result;
+    },
+  };
+}
+
+export function sweep(stage: Stage, client: KubeClient, read: Read): Promise<ReconcileResult> {
+  const { resource, namespace, name } = stage.ref;
+  const adoption = new Adoption({
+    ...{ resource, client, getObject: read, logger: tracesOf(stage).logger },
+    mayGuard: () => 'yes',
+    pace: () => Promise.resolve(),
+    onAdopted: () => undefined,
+  });
+  return adoption.reconcile(`${namespace}/${name}`, { signal: new AbortController().signal });
+}
+
+/** A person who runs `ingester drain`, again if it was broken off, and the reconciler that is still there. */
+export function drainingProcess(stage: Stage, ports: FaultyPorts, read: Read): Process {
+  const reconciler = reconcilerProcess(stage, ports, read, { mayGuard: () => 'no' });
+  return {
+    work: async () => {
+      await drain({
+        client: narrowed(ports.client, stage.ref),
+        kinds: [{ kind: stage.kind, resource: stage.ref.resource }],
+        namespace: stage.ref.namespace,
+        clock: leapingClock(),
+        progress: { note: () => undefined, released: () => undefined },
+        timeoutMs: LEAP_MS * 50,
+        signal: new AbortController().signal,
+      });
+      return reconciler.work();
+    },
+  };
+}
+
+/** The cluster as if this cell were alone in it: only its object is found, and it has a marker of its own. */
+function narrowed(client: KubeClient, { resource, name }: ObjectRef): KubeClient {
+  const own = (ref: ObjectRef): ObjectRef => ({ ...ref, name: `${ref.name}-${name}` });
+  const list: KubeClient['list'] = (listed, options, signal) =>
+    client.list(listed, listed === resource ? { ...options, fieldSelector: `metadata.name=${name}` } : options, signal);
+  const mergePatch: KubeClient['mergePatch'] = (ref, patch) => client.mergePatch(own(ref), patch);
+  const changed: Partial<KubeClient> = { list, mergePatch };
+  return new Proxy(client, {
+    get: (target, property): unknown => Reflect.get(property in changed ? changed : target, property),
+  });
+}
+
+/** As the bundle installs it. */
+export async function createMarker({ client, ref: { namespace, name } }: Stage): Promise<void> {
+  const metadata = { namespace, name: `${DRAIN_MARKER}-${name}` };
+  const marker = { apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { phase: 'active' } };
+  await client.create(configMaps, namespace, marker);
+}
+
+const LEAP_MS = 2000;
+
+/** Whoever waits is done waiting, and has waited for long. */
+function leapingClock(): Clock {
+  let now = 0;
+  return {
+    now: () => new Date(),
+    monotonicMs: () => now,
+    schedule: (_delayMs, action) => {
+      now += LEAP_MS;
+      const soon = setImmediate(action);
+      return () => clearImmediate(soon);
+    },
+  };
+}
+
+function withoutFinish(storage: MetadataStorage): MetadataStorage {
+  const away = (): Promise<never> => Promise.reject(new StorageUnavailableError('away', undefined));
+  return new Proxy(storage, {
+    get: (target, property): unknown => (property === 'finish' ? away : Reflect.get(target, property, target)),
+  });
+}
+
+const restored = new WeakSet<Stage>();
+
+/** A person who runs the command until it succeeds or says that the name is in use, and then the reconciler. */
+export function restoringProcess(stage: Stage, ports: FaultyPorts, read: Read): Process {
+  const { namespace, name, resource } = stage.ref;
+  const { client, storage } = ports;
+  const request = { kind: stage.kind, namespace, name, uid: undefined, dryRun: false };
+  const reconciler = reconcilerProcess(stage, ports, read);
+  return {
+    work: async () => {
+      if (!restored.has(stage)) {
+        try {
+          await restore(request, { client, storage, resource, sensitive: maskedValues });
+        } catch (error) {
+          if (!(error instanceof RestoreConflictError)) throw error;
+        }
+        restored.add(stage);
+      }
+      return reconciler.work();
+    },
+  };
+}

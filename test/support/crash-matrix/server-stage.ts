@@ -1,0 +1,211 @@
+// The world of a cell on real parts: a namespace of a kube-apiserver with its garbage collector, and MySQL. What happened
+// is seen by a watch. Cells differ by the name of their object, so many run at the same time.
+import assert from 'node:assert/strict';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { KubernetesObject } from '../../../src/api/object.ts';
+import { isAborted } from '../../../src/base/abort.ts';
+import { CodedError } from '../../../src/base/errors.ts';
+import type { KubeClient, ListPage, WatchEvent } from '../../../src/kube/client.ts';
+import { isKubeError, KubeError } from '../../../src/kube/errors.ts';
+import type { MetadataStorage, StoredObject } from '../../../src/storage/metadata-storage.ts';
+import { eventually } from '../eventually.ts';
+import { kindNamed } from '../objects.ts';
+import type { Evidence, Released } from './history.ts';
+import { livesOf, observed } from './model-stage.ts';
+import type { Stage } from './run.ts';
+import { SECRET, tracesOf } from './traces.ts';
+
+type Change = Exclude<WatchEvent, { readonly type: 'BOOKMARK' }>;
+
+/** A server that ends, and what brings it back. */
+export interface Outage {
+  readonly kill: () => Promise<void>;
+  readonly revive: () => Promise<void>;
+}
+
+export interface Servers {
+  readonly client: KubeClient;
+  readonly storage: MetadataStorage;
+  readonly namespace: string;
+}
+
+const kind = kindNamed('RayJob');
+const resource = { group: 'michelangelo.api', version: 'v2', plural: kind.plural };
+/** Kubernetes takes its own finalizers off within half a minute. */
+const PATIENCE_MS = 90_000;
+const POLL_MS = 250;
+
+export class ServerStages {
+  readonly #servers: Servers;
+  readonly #changes = new Map<string, Change[]>();
+  readonly #stop = new AbortController();
+  #count = 0;
+  #watching: Promise<void> = Promise.resolve();
+  /** False from a break of the watch until everything was looked at again. */
+  #seesAll = false;
+  /** Settled while both servers are there. */
+  #outage: Promise<void> = Promise.resolve();
+
+  constructor(servers: Servers) {
+    this.#servers = servers;
+  }
+
+  /** A new definition is not served at once. */
+  async start(): Promise<void> {
+    const { client, namespace } = this.#servers;
+    await eventually(() => client.list(resource, { namespace, limit: 1 }, this.#stop.signal));
+    this.#watching = this.#watch();
+  }
+
+  async close(): Promise<void> {
+    this.#stop.abort();
+    await this.#watching;
+  }
+
+  /** Resolves when both servers are there. */
+  whole(): Promise<void> {
+    return this.#outage;
+  }
+
+  /**
+   * Ends a server while nobody is in the middle of a call. Whoever waits before trying again waits until it is back and
+   * what happened is known; calls that are made before fail.
+   */
+  async strike({ kill, revive }: Outage): Promise<void> {
+    await eventually(() => this.#assertUpToDate(), PATIENCE_MS);
+    await kill();
+    this.#outage = (async () => {
+      await revive();
+      await eventually(() => assert.ok(this.#seesAll), PATIENCE_MS);
+    })();
+  }
+
+  next(): Stage {
+    const { client, storage, namespace } = this.#servers;
+    this.#count += 1;
+    const name = `cell-${this.#count}`;
+    const ref = { resource, namespace, name };
+    const versions = new Map<string, string[]>();
+    const stage: Stage = {
+      kind,
+      ref,
+      client,
+      storage: observed(storage, async (row) => {
+        const stored = await storage.getById(row.kind, row.uid);
+        versions.set(row.uid, [...(versions.get(row.uid) ?? []), stored?.resourceVersion ?? '0']);
+      }),
+      wait: async (milliseconds, seen) => {
+        await this.#outage;
+        await (milliseconds > 5000 ? this.#untilNewer(name, seen) : delay(Math.min(milliseconds, POLL_MS)));
+      },
+      rest: async () => {
+        await this.#outage;
+        await this.#rest(stage);
+      },
+      evidence: async (released) => {
+        await this.#outage;
+        return this.#evidence(stage, versions, released);
+      },
+    };
+    return stage;
+  }
+
+  async #watch(): Promise<void> {
+    const { client, namespace } = this.#servers;
+    const { signal } = this.#stop;
+    while (!signal.aborted) {
+      try {
+        const resourceVersion = await this.#lookAtAll();
+        this.#seesAll = true;
+        const options = { namespace, resourceVersion, timeoutSeconds: 3000 };
+        for await (const event of client.watch(resource, options, signal)) {
+          if (event.type !== 'BOOKMARK') this.#note(event);
+        }
+      } catch (error) {
+        if (!(error instanceof KubeError) && !isAborted(signal)) throw error;
+      }
+      this.#seesAll = false;
+      if (!isAborted(signal)) await delay(POLL_MS);
+    }
+  }
+
+  /** What a watch would have told, as far as it can still be known. */
+  async #lookAtAll(): Promise<string> {
+    const { items, resourceVersion } = await this.#list();
+    const there = new Map(items.map((object) => [object.metadata.uid, object]));
+    for (const changes of this.#changes.values()) {
+      const last = changes.at(-1);
+      if (last !== undefined && last.type !== 'DELETED' && !there.has(last.object.metadata.uid))
+        this.#note({ type: 'DELETED', object: last.object });
+    }
+    for (const object of items) {
+      const { name, resourceVersion: version } = object.metadata;
+      if (this.#changes.get(name)?.at(-1)?.object.metadata.resourceVersion !== version)
+        this.#note({ type: 'MODIFIED', object });
+    }
+    return resourceVersion;
+  }
+
+  #note(change: Change): void {
+    const { name } = change.object.metadata;
+    this.#changes.set(name, [...(this.#changes.get(name) ?? []), change]);
+  }
+
+  #list(): Promise<ListPage> {
+    const { client, namespace } = this.#servers;
+    return client.list(resource, { namespace, limit: 10_000 }, this.#stop.signal);
+  }
+
+  async #assertUpToDate(): Promise<void> {
+    const { items } = await this.#list();
+    const there = new Map(items.map(({ metadata }) => [metadata.name, metadata.resourceVersion]));
+    for (const [name, changes] of this.#changes) {
+      const last = changes.at(-1);
+      const seen = last?.type === 'DELETED' ? undefined : last?.object.metadata.resourceVersion;
+      assert.equal(seen, there.get(name), 'the watch lags behind');
+    }
+    for (const name of there.keys()) assert.ok(this.#changes.has(name), 'the watch lags behind');
+  }
+
+  async #untilNewer(name: string, seen: string | undefined): Promise<void> {
+    const last = (): string | undefined => this.#changes.get(name)?.at(-1)?.object.metadata.resourceVersion;
+    const deadline = Date.now() + PATIENCE_MS;
+    while (last() === seen && Date.now() < deadline) await delay(POLL_MS);
+  }
+
+  async #rest(stage: Stage): Promise<void> {
+    await eventually(async () => {
+      const now = await this.#current(stage);
+      const last = this.#changes.get(stage.ref.name)?.at(-1);
+      const seen = last?.type === 'DELETED' ? undefined : last?.object.metadata.resourceVersion;
+      if (now?.metadata.resourceVersion !== seen) throw new CodedError('TEST_SERVERS', 'the watch lags behind');
+      const foreign = (now?.metadata.finalizers ?? []).filter((each) => each === 'orphan');
+      if (foreign.length > 0) throw new CodedError('TEST_SERVERS', 'the garbage collector has not been there yet');
+    }, PATIENCE_MS);
+  }
+
+  async #current(stage: Stage): Promise<KubernetesObject | undefined> {
+    try {
+      return await stage.client.get(stage.ref);
+    } catch (error) {
+      if (isKubeError(error, 'NotFound')) return undefined;
+      throw error;
+    }
+  }
+
+  async #evidence(
+    stage: Stage,
+    versions: ReadonlyMap<string, readonly string[]>,
+    released: Released,
+  ): Promise<Evidence> {
+    const lives = livesOf(this.#changes.get(stage.ref.name) ?? []);
+    const rows = new Map<string, StoredObject>();
+    for (const { uid } of lives) {
+      const row = await this.#servers.storage.getById(kind, uid);
+      if (row !== undefined) rows.set(uid, row);
+    }
+    const { logger, notices } = tracesOf(stage);
+    const traces = JSON.stringify([[...rows.values()], logger.lines, notices]);
+    return { lives, rows, versions, traces, secrets: [SECRET], released };
+  }
+}

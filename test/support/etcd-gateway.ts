@@ -1,0 +1,51 @@
+// etcd by its JSON gateway: what no API server offers, and what happens to one's etcd all the same.
+import { readFileSync } from 'node:fs';
+import { Agent, request } from 'node:https';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import type { ControlPlane } from '../../hack/local/control-plane.ts';
+import { CodedError } from '../../src/base/errors.ts';
+
+export interface EtcdGateway {
+  /** Forgets every state but the newest, so that nothing older can be watched or read; the revision. */
+  compact(): Promise<string>;
+  /** Writes values that an API server will take for its own, each at a revision of its own. Keys are below /registry. */
+  put(values: readonly { readonly key: string; readonly value: object }[]): Promise<void>;
+}
+
+const CONNECTIONS = 32;
+
+export function etcdGateway({ directory, etcdUrl }: ControlPlane): EtcdGateway {
+  const file = (name: string): Buffer => readFileSync(join(directory, 'pki', name));
+  const tls = { ca: file('etcd-ca.crt'), cert: file('etcd-client.crt'), key: file('etcd-client.key') };
+  const call = (path: string, body: object, agent: Agent | false = false): Promise<{ header: { revision: string } }> =>
+    new Promise((resolve, reject) => {
+      const sent = request(`${etcdUrl}${path}`, { method: 'POST', agent, ...tls }, (response) => {
+        void text(response).then((answer) => {
+          if (response.statusCode === 200) resolve(JSON.parse(answer) as { header: { revision: string } });
+          else reject(new CodedError('TEST_SETUP', `etcd answered ${response.statusCode}: ${answer}`));
+        }, reject);
+      });
+      sent.on('error', reject);
+      sent.end(JSON.stringify(body));
+    });
+  const base64 = (value: string): string => Buffer.from(value).toString('base64');
+  return {
+    compact: async () => {
+      const { revision } = (await call('/v3/kv/range', { key: base64('/') })).header;
+      await call('/v3/kv/compaction', { revision, physical: true });
+      return revision;
+    },
+    put: async (values) => {
+      const agent = new Agent({ keepAlive: true });
+      const remaining = values.values();
+      const work = async (): Promise<void> => {
+        for (const { key, value } of remaining) {
+          await call('/v3/kv/put', { key: base64(`/registry${key}`), value: base64(JSON.stringify(value)) }, agent);
+        }
+      };
+      await Promise.all(Array.from({ length: CONNECTIONS }, work));
+      agent.destroy();
+    },
+  };
+}

@@ -1,0 +1,23 @@
+import type { KindDefinition } from '../../src/api/kind.ts';
+import { allKinds } from '../../src/api/kinds.ts';
+import { systemClock } from '../../src/base/clock.ts';
+import { type MigrateOptions, type MigrationReport, migrate } from '../../src/storage/mysql/migrate.ts';
+import type { MysqlAccess } from '../../src/storage/mysql/pool.ts';
+import { maskedValues } from '../../src/storage/sensitive.ts';
+import { readOriginal } from '../../src/sync/original-row.ts';
+
+/** As `ingester task migrate` runs it, without the rests between the pages of a back-fill. */
+export function migrationOptions(access: MysqlAccess, kinds: readonly KindDefinition[] = allKinds): MigrateOptions {
+  return {
+    access,
+    kinds,
+    tableNames: 'lowercase',
+    readOriginal: (kind, row) => readOriginal(kind, row, maskedValues),
+    clock: systemClock,
+    restFactor: 0,
+  };
+}
+
+export function migrateAll(access: MysqlAccess): Promise<MigrationReport> {
+  return migrate(migrationOptions(access));
+}

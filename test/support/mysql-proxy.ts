@@ -1,0 +1,95 @@
+import { once } from 'node:events';
+import { connect, createServer, type Socket } from 'node:net';
+
+/**
+ * What happens to a statement on its way to the server.
+ * - `pass`: it gets through, and so does its answer
+ * - `cut-before`: the connection breaks and the server never hears of it
+ * - `cut-after`: the server carries it out, and the connection breaks instead of the answer
+ * - `hold`: the server never hears of it, and the connection stays open
+ */
+export type Verdict = 'pass' | 'cut-before' | 'cut-after' | 'hold';
+
+export interface MysqlProxy {
+  readonly host: string;
+  readonly port: number;
+  close(): Promise<void>;
+}
+
+interface Target {
+  readonly host: string;
+  readonly port: number;
+}
+
+const HOST = '127.0.0.1';
+const HEADER_BYTES = 4;
+const COM_QUERY = 0x03;
+
+/** A way to a server that understands the protocol and breaks exactly where a test says. */
+export async function startMysqlProxy(target: Target, judge: (sql: string) => Verdict): Promise<MysqlProxy> {
+  const clients = new Set<Socket>();
+  const server = createServer((client) => {
+    clients.add(client);
+    client.once('close', () => clients.delete(client));
+    link(client, connect({ host: target.host, port: target.port }), judge);
+  });
+  server.listen({ host: HOST, port: 0 });
+  await once(server, 'listening');
+  const address = server.address() as { readonly port: number };
+  return {
+    host: HOST,
+    port: address.port,
+    close: async () => {
+      const closed = once(server, 'close');
+      server.close();
+      for (const client of clients) client.destroy();
+      await closed;
+    },
+  };
+}
+
+function link(client: Socket, upstream: Socket, judge: (sql: string) => Verdict): void {
+  let pending = Buffer.alloc(0);
+  let swallow = false;
+  const cut = (): void => {
+    client.destroy();
+    upstream.destroy();
+  };
+  for (const socket of [client, upstream]) {
+    socket.setNoDelay(true);
+    socket.on('error', cut);
+    socket.on('close', cut);
+  }
+  upstream.on('data', (answer) => {
+    if (swallow) cut();
+    else client.write(answer);
+  });
+  client.on('data', (bytes) => {
+    pending = Buffer.concat([pending, bytes]);
+    for (let packet = nextPacket(pending); packet !== undefined; packet = nextPacket(pending)) {
+      pending = pending.subarray(packet.length);
+      const sql = statementOf(packet);
+      const verdict = sql === undefined ? 'pass' : judge(sql);
+      if (verdict === 'cut-before') {
+        cut();
+        return;
+      }
+      swallow ||= verdict === 'cut-after';
+      if (verdict !== 'hold') upstream.write(packet);
+    }
+  });
+}
+
+function nextPacket(bytes: Buffer): Buffer | undefined {
+  if (bytes.length < HEADER_BYTES) return undefined;
+  const length = HEADER_BYTES + bytes.readUIntLE(0, 3);
+  return bytes.length < length ? undefined : bytes.subarray(0, length);
+}
+
+/** A command begins with sequence number 0; what comes before the text says that it has no attributes. */
+function statementOf(packet: Buffer): string | undefined {
+  if (packet[3] !== 0 || packet[HEADER_BYTES] !== COM_QUERY) return undefined;
+  let start = HEADER_BYTES + 1;
+  while ((packet[start] ?? 0x20) < 0x20) start += 1;
+  return packet.subarray(start).toString();
+}

@@ -1,0 +1,124 @@
+// The query API over objects in memory, for a user who is whoever the test says.
+import type { Express } from 'express';
+import request from 'supertest';
+import { defaultKinds } from '../../src/api/kinds.ts';
+import { createQueryWrites } from '../../src/app/query-writes.ts';
+import type { KubeClient } from '../../src/kube/client.ts';
+import { createQueryApp } from '../../src/query/app.ts';
+import type { Access } from '../../src/query/authorize.ts';
+import { QueryError } from '../../src/query/errors.ts';
+import type { QueryLimits } from '../../src/query/options.ts';
+import { QueryTemplates } from '../../src/storage/query-templates.ts';
+import { maskedValues } from '../../src/storage/sensitive.ts';
+import { FakeClock } from './fake-clock.ts';
+import { MemoryStorage } from './memory-storage.ts';
+import { aModelRow } from './objects.ts';
+import { RecordingLogger } from './recording-logger.ts';
+
+export const base = '/apis/stored.michelangelo.api/v2';
+const at = new Date('2026-01-01T00:00:00Z');
+
+export interface QueryAppSetUp {
+  /** Namespaces the user may use; all where it is missing. */
+  readonly allowed?: readonly string[];
+  /** Verbs that are refused. */
+  readonly denied?: readonly Access['verb'][];
+  readonly limits?: Partial<QueryLimits>;
+  readonly client?: KubeClient;
+  readonly storage?: MemoryStorage;
+}
+
+export interface Answered {
+  readonly status: number;
+  readonly text: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: unknown;
+}
+
+export interface QueryAppUnderTest {
+  readonly storage: MemoryStorage;
+  readonly logger: RecordingLogger;
+  readonly clock: FakeClock;
+  readonly app: Express;
+  readonly get: (path: string, accept?: string) => Promise<Answered>;
+  readonly post: (path: string, body: object | string, type?: string) => Promise<Answered>;
+  readonly del: (path: string, body?: object) => Promise<Answered>;
+}
+
+export function queryApp({
+  allowed,
+  denied = [],
+  limits = {},
+  client,
+  storage = new MemoryStorage(),
+}: QueryAppSetUp = {}): QueryAppUnderTest {
+  const logger = new RecordingLogger();
+  const clock = new FakeClock();
+  const kube = client ?? ({} as KubeClient);
+  const mayUse = ({ verb, namespace = '' }: Access): boolean =>
+    !denied.includes(verb) && (allowed === undefined || allowed.includes(namespace));
+  const app = createQueryApp({
+    kinds: defaultKinds,
+    storage,
+    templates: new QueryTemplates(defaultKinds),
+    client: kube,
+    writes: createQueryWrites({ client: kube, storage, sensitive: maskedValues, clock }),
+    authenticator: { authenticate: () => Promise.resolve({ name: 'alice', uid: '', groups: [], extra: {} }) },
+    authorizer: {
+      require: (_user, access) =>
+        mayUse(access) ? Promise.resolve() : Promise.reject(new QueryError('Forbidden', `no ${access.verb}`)),
+      listableNamespaces: () =>
+        allowed?.length === 0 ? Promise.reject(new QueryError('Forbidden', 'no')) : Promise.resolve(allowed),
+    },
+    clock,
+    logger,
+    limits: {
+      ...{ firstMs: 1000, wholeMs: 60_000, maxInFlight: 2, userPerSecond: 0, userBurst: 1, staleMs: 60_000 },
+      ...limits,
+    },
+  });
+  const answered = (answer: request.Response): Answered => ({
+    status: answer.status,
+    text: answer.text,
+    headers: answer.headers,
+    body: answer.body as unknown,
+  });
+  const get: QueryAppUnderTest['get'] = async (path, accept = 'application/json') =>
+    answered(await request(app).get(`${base}${path}`).set('Accept', accept));
+  const post: QueryAppUnderTest['post'] = async (path, body, type = 'application/json') =>
+    answered(await request(app).post(`${base}${path}`).set('Content-Type', type).send(body));
+  const del: QueryAppUnderTest['del'] = async (path, body = {}) =>
+    answered(await request(app).delete(`${base}${path}`).send(body));
+  return { storage, logger, clock, app, get, post, del };
+}
+
+/** m1 and m3 are live, m2 is evicted, m4 is deleted; m1 is the oldest. */
+export async function fill(storage: MemoryStorage): Promise<void> {
+  const row = (number: number, namespace: string) =>
+    aModelRow(
+      {
+        uid: `uid-${number}`,
+        name: `m${number}`,
+        namespace,
+        resourceVersion: String(number),
+        creationTimestamp: `2025-12-31T00:00:0${number}Z`,
+        labels: { team: number % 2 === 0 ? 'even' : 'odd' },
+      },
+      { owner: { name: number < 3 ? 'ada' : 'bob' } },
+    );
+  await storage.upsert(row(1, 'a'));
+  await storage.requestEviction(row(2, 'a'), at);
+  await storage.finish(row(2, 'a'), at);
+  await storage.upsert(row(3, 'b'));
+  await storage.delete(row(4, 'b'), at);
+}
+
+export interface Listed {
+  readonly kind: string;
+  readonly items: readonly { readonly metadata: { readonly name: string } }[];
+  readonly metadata: { readonly continue?: string; readonly remainingItemCount?: number };
+}
+
+export const namesIn = (body: unknown): readonly string[] =>
+  (body as Listed).items.map(({ metadata }) => metadata.name);
+export const messageIn = (body: unknown): string => (body as { readonly message: string }).message;

@@ -1,0 +1,67 @@
+import { type Manifest, nameOf } from './renders.ts';
+
+interface Container {
+  readonly name: string;
+  readonly image: string;
+  readonly securityContext?: {
+    readonly allowPrivilegeEscalation?: boolean;
+    readonly readOnlyRootFilesystem?: boolean;
+    readonly capabilities?: { readonly drop?: readonly string[] };
+  };
+  readonly resources?: {
+    readonly requests?: Readonly<Record<string, string>>;
+    readonly limits?: Readonly<Record<string, string>>;
+  };
+  readonly livenessProbe?: object;
+  readonly readinessProbe?: object;
+  readonly startupProbe?: object;
+}
+
+interface PodSpec {
+  readonly containers: readonly Container[];
+  readonly serviceAccountName?: string;
+  readonly automountServiceAccountToken?: boolean;
+  readonly securityContext?: {
+    readonly runAsNonRoot?: boolean;
+    readonly runAsUser?: number;
+    readonly seccompProfile?: { readonly type?: string };
+  };
+}
+
+/** What keeps the pods of this manifest from being what we ship: restricted, read-only, bounded and watched. */
+export function podProblems(manifest: Manifest): readonly string[] {
+  const { spec } = manifest as unknown as { readonly spec?: { readonly template?: { readonly spec?: PodSpec } } };
+  const pod = spec?.template?.spec;
+  if (pod === undefined) return [];
+  const serves = manifest.kind === 'Deployment';
+  const problems = [...podRules(pod), ...pod.containers.flatMap((container) => containerRules(container, serves))];
+  return problems.map((problem) => `${nameOf(manifest)}: ${problem}`);
+}
+
+function podRules({ securityContext, serviceAccountName, automountServiceAccountToken }: PodSpec): readonly string[] {
+  return failing({
+    'runs as root': securityContext?.runAsNonRoot === true && (securityContext.runAsUser ?? 0) > 0,
+    'has no seccomp profile': securityContext?.seccompProfile?.type === 'RuntimeDefault',
+    'uses the default service account': serviceAccountName !== undefined || automountServiceAccountToken === false,
+  });
+}
+
+function containerRules(container: Container, serves: boolean): readonly string[] {
+  const { securityContext, resources, image } = container;
+  const rules = failing({
+    'may escalate': securityContext?.allowPrivilegeEscalation === false,
+    'may write its file system': securityContext?.readOnlyRootFilesystem === true,
+    'has capabilities': securityContext?.capabilities?.drop?.includes('ALL') === true,
+    'asks for no cpu or memory': ['cpu', 'memory'].every((name) => resources?.requests?.[name] !== undefined),
+    'has no memory limit': resources?.limits?.['memory'] !== undefined,
+    'has an image without a version': /:[\w][\w.-]*$|@sha256:/.test(image),
+    'has no probes':
+      !serves ||
+      [container.livenessProbe, container.readinessProbe, container.startupProbe].every((probe) => probe !== undefined),
+  });
+  return rules.map((rule) => `container ${container.name} ${rule}`);
+}
+
+function failing(rules: Readonly<Record<string, boolean>>): readonly string[] {
+  return Object.entries(rules).flatMap(([rule, holds]) => (holds ? [] : [rule]));
+}

@@ -1,0 +1,84 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { JsonObject } from '../../../src/base/json.ts';
+import { parseLossless } from '../../../src/base/lossless-json.ts';
+import { ArgumentError } from '../../../src/cli/errors.ts';
+import { candidatesFor } from '../../../src/cli/kubectl/completion.ts';
+import { pluginExitCode } from '../../../src/cli/kubectl/errors.ts';
+import { printDocument, showsColours, textTable } from '../../../src/cli/kubectl/output.ts';
+import { createPluginProgram } from '../../../src/cli/kubectl/program.ts';
+import { startProgress } from '../../../src/cli/kubectl/progress.ts';
+import { kindAndName } from '../../../src/cli/kubectl/session.ts';
+import { KubeError } from '../../../src/kube/errors.ts';
+
+describe('the plugin', () => {
+  it('finds a kind by each of its names', () => {
+    for (const word of ['models', 'model', 'Model', 'models.michelangelo.api']) {
+      assert.equal(kindAndName(word, 'm1').kind.kind, 'Model', word);
+    }
+    assert.equal(kindAndName('model/m1', undefined).name, 'm1');
+    assert.throws(() => kindAndName('model/m1', 'm2'), /neither a kind nor kind\/name/);
+    assert.throws(() => kindAndName('pod', undefined), /There is no kind "pod"; there are projects,/);
+  });
+
+  it('says by its exit code what kind of failure it was', () => {
+    assert.equal(pluginExitCode(new KubeError('NotFound', '')), 4);
+    assert.equal(pluginExitCode(new KubeError('Forbidden', '')), 5);
+    assert.equal(pluginExitCode(new KubeError('Unavailable', '')), 6);
+    assert.equal(pluginExitCode(new ArgumentError('')), 2);
+    assert.equal(pluginExitCode(new KubeError('Conflict', '')), 1);
+  });
+
+  it('prints for programs what was stored, large integers too', () => {
+    const object = parseLossless(
+      '{"kind":"Model","metadata":{"name":"m"},"spec":{"id":9007199254740993}}',
+    ) as JsonObject;
+    assert.match(printDocument(object, 'json'), /"id": 9007199254740993/);
+    assert.match(printDocument(object, 'yaml'), /id: 9007199254740993/);
+    assert.equal(printDocument(object, 'name'), 'model.stored.michelangelo.api/m\n');
+    assert.equal(printDocument(object, 'jsonpath={.metadata.name}'), 'm');
+  });
+
+  it('colours where objects are, on a terminal only', () => {
+    const rows = [
+      ['NAME', 'WHERE', 'AGE'],
+      ['a', 'MySQL', '1s'],
+    ];
+    assert.equal(textTable(rows, 'plain'), 'NAME   WHERE   AGE\na      MySQL   1s\n');
+    assert.match(textTable(rows, 'coloured'), /^NAME   WHERE   AGE\na {6}\u001B\[33mMySQL/);
+    assert.equal(showsColours({ isTTY: true }, {}), true);
+    assert.equal(showsColours({ isTTY: true }, { NO_COLOR: '1' }), false);
+    assert.equal(showsColours({}, {}), false);
+  });
+
+  it('shows progress on long work, on a terminal only, and takes it away', () => {
+    const written: string[] = [];
+    let now = 0;
+    const on = (isTTY: boolean) => startProgress({ isTTY, write: (text) => written.push(text) }, 'objects', () => now);
+    const quick = on(true);
+    quick.add(500);
+    quick.end();
+    const piped = on(false);
+    now = 5000;
+    piped.add(500);
+    piped.end();
+    assert.deepEqual(written, []);
+    const long = on(true);
+    now = 8000;
+    long.add(1500);
+    long.end();
+    assert.match(written.join('|'), /\[ +# *\] 1,500 objects, 3 s\|\r\u001B\[2K$/);
+  });
+
+  it('completes commands, kinds and the values of flags', async () => {
+    const complete = (...words: readonly string[]) => candidatesFor(createPluginProgram(), words);
+    assert.deepEqual(await complete('res'), ['restore']);
+    assert.ok((await complete('')).includes('get'));
+    assert.deepEqual(await complete('get', 'mod'), ['modelfamilys', 'models']);
+    assert.deepEqual(await complete('-n', 'ml', 'history', 'trig'), ['triggerruns']);
+    assert.deepEqual(await complete('get', 'models', '--source', 'e'), ['evicted']);
+    assert.deepEqual(await complete('completion', ''), ['bash', 'zsh', 'fish']);
+    assert.deepEqual(await complete('get', 'models', '--field-s'), ['--field-selector']);
+    assert.deepEqual(await complete('get', 'models', '--owner', ''), []);
+  });
+});

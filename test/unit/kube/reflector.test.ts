@@ -1,0 +1,287 @@
+// The scenarios of client-go's reflector, by its names.
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { KubeClient } from '../../../src/kube/client.ts';
+import { KubeError } from '../../../src/kube/errors.ts';
+import { Reflector } from '../../../src/kube/reflector.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
+import { RecordingLogger } from '../../support/recording-logger.ts';
+import {
+  added,
+  bookmark,
+  changed,
+  gone,
+  listEnd,
+  object,
+  RecordingSink,
+  ScriptedClient,
+  type Step,
+} from './scripted-client.ts';
+
+const resource = { group: 'michelangelo.api', version: 'v2', plural: 'models' };
+const busy = new KubeError('TooManyRequests', 'busy');
+const down = new KubeError('Unavailable', 'connection refused');
+const expired = new KubeError('Expired', 'too old resource version');
+const refusesStreams = new KubeError('Invalid', 'sendInitialEvents is forbidden');
+
+interface Fixture {
+  readonly client: ScriptedClient;
+  readonly clock: FakeClock;
+  readonly logger: RecordingLogger;
+  readonly sink: RecordingSink;
+  readonly reflector: Reflector;
+  /** Stops it and proves that nothing is left. */
+  readonly end: () => Promise<void>;
+}
+
+/** Runs a reflector against watches that do what the scripts say, in turn. */
+async function run(scripts: readonly (readonly Step[])[], lists: ScriptedClient['listScripts'] = []): Promise<Fixture> {
+  const client = new ScriptedClient();
+  client.watchScripts.push(...scripts);
+  client.listScripts.push(...lists);
+  const [clock, logger, sink, stop] = [
+    new FakeClock(),
+    new RecordingLogger(),
+    new RecordingSink(),
+    new AbortController(),
+  ];
+  const options = { client: client as unknown as KubeClient, resource, sink, clock, logger, random: () => 0 };
+  const reflector = new Reflector(options);
+  const finished = reflector.run(stop.signal);
+  await clock.advance(0);
+  const end = async (): Promise<void> => {
+    stop.abort();
+    await finished;
+    assert.deepEqual([clock.pending, client.open], [0, 0], 'a timer or a watch is left');
+  };
+  return { client, clock, logger, sink, reflector, end };
+}
+
+/** Whether each watch was a streaming list, and from which version it went. */
+function watchesOf({ client }: Fixture): readonly string[] {
+  return client.watches.map(({ sendInitialEvents, resourceVersion }) =>
+    sendInitialEvents === true ? 'list' : `watch ${resourceVersion}`,
+  );
+}
+
+describe('Reflector', () => {
+  it('TestReflectorListAndWatchWithErrors: goes on after every error, and sees everything', async () => {
+    const fixture = await run([
+      [down],
+      [added('a', '1'), down],
+      [added('a', '1'), listEnd('2'), added('b', '3'), new KubeError('Forbidden', 'no')],
+      [added('a', '1'), added('b', '3'), listEnd('4'), down],
+      [changed('a', '5'), 'wait'],
+    ]);
+    await fixture.clock.advance(60_000);
+    assert.deepEqual(watchesOf(fixture), ['list', 'list', 'list', 'list', 'watch 4']);
+    assert.equal(fixture.sink.told.at(-1), 'changed a 5');
+    await fixture.end();
+  });
+
+  it('TestReflectorListAndWatchInitConnBackoff: waits twice as long after each failure, up to half a minute', async () => {
+    const fixture = await run(Array.from({ length: 20 }, () => [down]));
+    const { client, clock, end } = fixture;
+    for (const wait of [800, 1600, 3200, 6400, 12_800, 25_600, 30_000, 30_000]) {
+      const before = client.watches.length;
+      await clock.advance(wait - 1);
+      assert.equal(client.watches.length, before);
+      await clock.advance(1);
+      assert.equal(client.watches.length, before + 1);
+    }
+    await end();
+  });
+
+  it('starts the backoff anew after two quiet minutes', async () => {
+    const { client, clock, end } = await run([[down], [down], [down], [listEnd('1'), 'wait'], ['wait']]);
+    await clock.advance(800 + 1600 + 3200);
+    assert.equal(client.watches.length, 4);
+    await clock.advance(120_001);
+    client.break(down);
+    await clock.advance(800);
+    assert.equal(client.watches.length, 5);
+    await end();
+  });
+
+  it('TestBackoffOnTooManyRequests, TestNoRelistOnTooManyRequests: waits, and watches on from where it was', async () => {
+    const fixture = await run([[listEnd('7'), busy], [busy], [busy], ['wait']]);
+    await fixture.clock.advance(800 + 1600 + 3200);
+    assert.deepEqual(watchesOf(fixture), ['list', 'watch 7', 'watch 7', 'watch 7']);
+    await fixture.end();
+  });
+
+  it('TestRetryInternalError: a server with an internal error is watched on, and not listed', async () => {
+    const fixture = await run([[listEnd('7'), new KubeError('Unavailable', 'HTTP 500')], ['wait']]);
+    await fixture.clock.advance(800);
+    assert.deepEqual(watchesOf(fixture), ['list', 'watch 7']);
+    await fixture.end();
+  });
+
+  it('TestReflectorWatchListPageSize: pages have 500 objects, of the newest state', async () => {
+    const page = (name: string, continueToken: string | undefined) => ({
+      items: [object(name, '1')],
+      resourceVersion: '9',
+      continueToken,
+    });
+    const fixture = await run([[refusesStreams], ['wait']], [page('a', 'next'), page('b', undefined)]);
+    assert.deepEqual(
+      fixture.client.lists.map(({ limit, continueToken, resourceVersion }) => [limit, continueToken, resourceVersion]),
+      [
+        [500, undefined, undefined],
+        [500, 'next', undefined],
+      ],
+    );
+    // The one that was refused has started, too.
+    assert.deepEqual(fixture.sink.told, ['list starts', 'list starts', 'listed a', 'listed b', 'list ends at 9']);
+    await fixture.end();
+  });
+
+  it('TestReflectorExpiredExactResourceVersion, TestReflectorFullListIfExpired: a page that expired starts over at once', async () => {
+    const first = { items: [object('a', '1')], resourceVersion: '9', continueToken: 'next' };
+    const whole = { items: [object('a', '1')], resourceVersion: '12', continueToken: undefined };
+    const fixture = await run([[refusesStreams], ['wait']], [first, expired, whole]);
+    assert.deepEqual(
+      fixture.client.lists.map(({ continueToken }) => continueToken),
+      [undefined, 'next', undefined],
+    );
+    assert.equal(fixture.reflector.resourceVersion, '12');
+    await fixture.end();
+  });
+
+  it('TestWatchTimeout: watches last five to ten minutes, at random', async () => {
+    const { client, end } = await run([[listEnd('1')], ['wait']]);
+    assert.ok(client.watches.every(({ timeoutSeconds }) => timeoutSeconds >= 300 && timeoutSeconds <= 600));
+    await end();
+  });
+
+  it('TestReflectorResourceVersionUpdate: the version moves with every event and bookmark, and never back', async () => {
+    const fixture = await run([
+      [listEnd('10'), added('a', '11')],
+      [changed('a', '12'), gone('a', '13')],
+      [bookmark('40')],
+      [bookmark('39'), 'wait'],
+    ]);
+    assert.deepEqual(watchesOf(fixture), ['list', 'watch 11', 'watch 13', 'watch 40']);
+    assert.equal(fixture.reflector.resourceVersion, '40');
+    await fixture.end();
+  });
+
+  it('TestCloseWatchChannelOnError: a watch that reports an error is closed', async () => {
+    const { client, clock, end } = await run([[listEnd('1'), expired], ['wait']]);
+    await clock.advance(0);
+    assert.equal(client.open, 1);
+    await end();
+  });
+
+  it('asks a server for bookmarks with the deadline for silence it was given', async () => {
+    const client = new ScriptedClient();
+    const stop = new AbortController();
+    const [clock, logger, sink] = [new FakeClock(), new RecordingLogger(), new RecordingSink()];
+    const options = { client: client as unknown as KubeClient, resource, sink, clock, logger, silenceMs: 2000 };
+    const finished = new Reflector(options).run(stop.signal);
+    await clock.advance(0);
+    assert.equal(client.watches[0]?.silenceMs, 2000);
+    stop.abort();
+    await finished;
+  });
+});
+
+describe('Reflector, with a streaming list (TestWatchList)', () => {
+  it('lists and watches with one call', async () => {
+    const fixture = await run([[added('a', '1'), listEnd('5'), changed('a', '6'), 'wait']]);
+    assert.deepEqual(fixture.sink.told, ['list starts', 'listed a', 'list ends at 5', 'changed a 6']);
+    assert.deepEqual(watchesOf(fixture), ['list']);
+    await fixture.end();
+  });
+
+  it('falls back to pages when the server does not support it, and for good', async () => {
+    const fixture = await run([[refusesStreams], [expired], ['wait']]);
+    await fixture.clock.advance(1000);
+    assert.deepEqual(watchesOf(fixture), ['list', 'watch 1', 'watch 1']);
+    assert.equal(fixture.client.lists.length, 2);
+    await fixture.end();
+  });
+
+  for (const [what, error] of [
+    ['429', busy],
+    ['a connection that is refused', down],
+  ] as const) {
+    it(`tries a streaming list again after ${what}, and does not fall back`, async () => {
+      const fixture = await run([[error], [listEnd('2'), 'wait']]);
+      await fixture.clock.advance(800);
+      assert.deepEqual([watchesOf(fixture), fixture.client.lists], [['list', 'list'], []]);
+      await fixture.end();
+    });
+  }
+
+  it('lists anew when the stream ends before the bookmark, and removes nothing for it', async () => {
+    const fixture = await run([[added('a', '1')], [added('a', '1'), listEnd('2'), 'wait']]);
+    await fixture.clock.advance(800);
+    assert.deepEqual(fixture.sink.told, ['list starts', 'listed a', 'list starts', 'listed a', 'list ends at 2']);
+    await fixture.end();
+  });
+
+  it('lists anew when the list expires before the bookmark', async () => {
+    const fixture = await run([
+      [added('a', '1'), expired],
+      [added('a', '1'), listEnd('2'), 'wait'],
+    ]);
+    assert.equal(fixture.sink.told.at(-1), 'list ends at 2');
+    await fixture.end();
+  });
+
+  it('takes a bookmark without the annotation for none: the list goes on', async () => {
+    const fixture = await run([[added('a', '1'), bookmark('3'), added('b', '2'), listEnd('4'), 'wait']]);
+    assert.deepEqual(fixture.sink.told, ['list starts', 'listed a', 'listed b', 'list ends at 4']);
+    await fixture.end();
+  });
+
+  it('is stopped before it is synced', async () => {
+    const fixture = await run([[added('a', '1'), 'wait']]);
+    await fixture.end();
+    assert.deepEqual(fixture.sink.told, ['list starts', 'listed a']);
+    assert.equal(fixture.reflector.resourceVersion, '');
+  });
+
+  it('takes updates and removals while the list streams', async () => {
+    const fixture = await run([
+      [added('a', '1'), changed('a', '3'), added('b', '2'), gone('b', '4'), listEnd('5'), 'wait'],
+    ]);
+    assert.deepEqual(fixture.sink.told, [
+      'list starts',
+      'listed a',
+      'listed a',
+      'listed b',
+      'removed b',
+      'list ends at 5',
+    ]);
+    await fixture.end();
+  });
+
+  it('TestWatchListResourceVersion: lists the newest state, also after an established watch expired', async () => {
+    const fixture = await run([
+      [listEnd('5'), added('a', '6'), expired],
+      [listEnd('9'), 'wait'],
+    ]);
+    await fixture.clock.advance(1000);
+    assert.deepEqual(watchesOf(fixture), ['list', 'list']);
+    assert.deepEqual(
+      fixture.client.watches.map(({ resourceVersion }) => resourceVersion),
+      ['', ''],
+    );
+    assert.equal(fixture.reflector.resourceVersion, '9');
+    await fixture.end();
+  });
+
+  it('TestInitialEventsEndBookmarkTicker: warns every ten seconds until the list ends, and not after', async () => {
+    const unfinished = await run([[added('a', '1'), 'wait']]);
+    await unfinished.clock.advance(35_000);
+    const seconds = unfinished.logger.lines.map((line) => line['seconds']);
+    assert.deepEqual(seconds, [10, 20, 30]);
+    await unfinished.end();
+    const finished = await run([[listEnd('1'), 'wait']]);
+    await finished.clock.advance(35_000);
+    assert.deepEqual(finished.logger.messages(), []);
+    await finished.end();
+  });
+});

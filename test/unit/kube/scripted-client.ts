@@ -1,0 +1,100 @@
+import type { KubernetesObject } from '../../../src/api/object.ts';
+import type { KubeClient, ListOptions, ListPage, WatchEvent, WatchOptions } from '../../../src/kube/client.ts';
+import { KubeError } from '../../../src/kube/errors.ts';
+import type { ReflectorSink } from '../../../src/kube/reflector.ts';
+import { aModel } from '../../support/objects.ts';
+
+/** What a watch does next: gives an event, breaks with an error, waits for ever, or, at the end of the script, closes. */
+export type Step = WatchEvent | KubeError | 'wait';
+
+/** A server that answers watches and lists in turn as it was told; without a script it waits, and lists nothing. */
+export class ScriptedClient implements Pick<KubeClient, 'list' | 'watch'> {
+  readonly watches: WatchOptions[] = [];
+  readonly lists: ListOptions[] = [];
+  readonly watchScripts: (readonly Step[])[] = [];
+  readonly listScripts: (ListPage | KubeError)[] = [];
+  /** Watches that are open. */
+  open = 0;
+  #break: (error: KubeError) => void = () => undefined;
+
+  /** Breaks the watch that waits. */
+  break(error: KubeError): void {
+    this.#break(error);
+  }
+
+  list(_resource: unknown, options: ListOptions): Promise<ListPage> {
+    this.lists.push(options);
+    const answer = this.listScripts.shift() ?? { items: [], resourceVersion: '1', continueToken: undefined };
+    return answer instanceof KubeError ? Promise.reject(answer) : Promise.resolve(answer);
+  }
+
+  async *watch(_resource: unknown, options: WatchOptions, signal: AbortSignal): AsyncGenerator<WatchEvent> {
+    this.watches.push(options);
+    this.open += 1;
+    try {
+      for (const step of this.watchScripts.shift() ?? ['wait' as const]) {
+        if (step === 'wait') await this.#untilBroken(signal);
+        else if (step instanceof KubeError) throw step;
+        else yield step;
+      }
+    } finally {
+      this.open -= 1;
+    }
+  }
+
+  #untilBroken(signal: AbortSignal): Promise<never> {
+    return new Promise((_resolve, reject) => {
+      this.#break = reject;
+      signal.addEventListener('abort', () => reject(new KubeError('Unavailable', 'aborted')), { once: true });
+    });
+  }
+}
+
+export const object = (name: string, resourceVersion: string): KubernetesObject =>
+  aModel({ name, uid: name, resourceVersion });
+export const added = (name: string, version: string): WatchEvent => ({ type: 'ADDED', object: object(name, version) });
+export const changed = (name: string, version: string): WatchEvent => ({
+  type: 'MODIFIED',
+  object: object(name, version),
+});
+export const gone = (name: string, version: string): WatchEvent => ({ type: 'DELETED', object: object(name, version) });
+export const bookmark = (resourceVersion: string): WatchEvent => ({
+  type: 'BOOKMARK',
+  resourceVersion,
+  initialEventsEnd: false,
+});
+export const listEnd = (resourceVersion: string): WatchEvent => ({
+  type: 'BOOKMARK',
+  resourceVersion,
+  initialEventsEnd: true,
+});
+
+/** Writes down what it is told. */
+export class RecordingSink implements ReflectorSink {
+  readonly told: string[] = [];
+
+  listStarts(): void {
+    this.told.push('list starts');
+  }
+
+  listed(listed: KubernetesObject): void {
+    this.told.push(`listed ${listed.metadata.name}`);
+  }
+
+  listEnds(resourceVersion: string): Promise<void> {
+    this.told.push(`list ends at ${resourceVersion}`);
+    return Promise.resolve();
+  }
+
+  changed(is: KubernetesObject): void {
+    this.told.push(`changed ${is.metadata.name} ${is.metadata.resourceVersion}`);
+  }
+
+  removed(was: KubernetesObject): void {
+    this.told.push(`removed ${was.metadata.name}`);
+  }
+
+  notInstalled(): void {
+    this.told.push('not installed');
+  }
+}

@@ -1,0 +1,334 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { IngesterSpec } from '../../../src/api/ingester/spec.ts';
+import type { IngesterStatus } from '../../../src/api/ingester/status.ts';
+import {
+  ALLOW_DOWNGRADE_ANNOTATION,
+  APPROVE_UPGRADE_ANNOTATION,
+  REJECT_UPGRADE_ANNOTATION,
+} from '../../../src/api/names.ts';
+import type { JobFacts } from '../../../src/lifecycle/facts.ts';
+import { pendingSteps } from '../../../src/lifecycle/pending.ts';
+import { noLifecycle, type Plan, type PlanInput, plan } from '../../../src/lifecycle/plan.ts';
+import { waitAfter } from '../../../src/lifecycle/run-step.ts';
+import { advanceSchedule, scheduleProblem } from '../../../src/lifecycle/schedule.ts';
+import { problemsOf } from '../../../src/lifecycle/validate.ts';
+import { factsOf, type Sim, settled, specOf } from '../../support/lifecycle-model.ts';
+
+const running = settled(specOf('1.0.0'));
+
+function inputOf(sim: Sim, more: Partial<PlanInput> = {}): PlanInput {
+  return {
+    uid: 'u',
+    generation: sim.generation,
+    annotations: sim.annotations,
+    spec: sim.spec,
+    problems: [],
+    suspended: false,
+    status: sim.status,
+    facts: factsOf(sim),
+    now: new Date(sim.now),
+    rendered: { component: (_, { version }) => version, pod: ({ spec }) => spec.version },
+    ...more,
+  };
+}
+
+function asking(spec: Partial<IngesterSpec>, more: Partial<PlanInput> = {}): PlanInput {
+  return inputOf({ ...running, spec: { ...running.spec, ...spec }, generation: 2 }, more);
+}
+
+/** Passes in which the world stands still. */
+function after(input: PlanInput, passes: number): Plan {
+  let made = plan(input);
+  for (let done = 1; done < passes; done += 1) made = plan({ ...input, status: made.status });
+  return made;
+}
+
+function reasonOf({ status }: Plan, type: string): string | undefined {
+  return status.conditions?.find((condition) => condition.type === type)?.reason;
+}
+
+/** An installation whose migration runs. */
+function migrating(job: Partial<JobFacts>, more: Partial<PlanInput> = {}): PlanInput {
+  const first = inputOf({ ...running, status: {}, components: {}, jobs: [], service: 'absent', page: 'absent' });
+  const started = after(first, 3);
+  const run = started.status.lifecycle?.steps.migrate?.run ?? '';
+  const facts = {
+    ...first.facts,
+    jobs: [{ step: 'migrate', run, state: 'active', deleting: false, pods: 1, ...job } as const],
+  };
+  return { ...first, status: started.status, facts, ...more };
+}
+
+describe('a step', () => {
+  it('is on record before it has a Job', () => {
+    const { status, world } = plan(migrating({}));
+    assert.equal(status.lifecycle?.steps.migrate?.state, 'Running');
+    assert.equal(world?.job?.run, status.lifecycle.steps.migrate.run);
+  });
+
+  it('waits twice as long after each attempt, five minutes at most', () => {
+    assert.deepEqual([1, 2, 3, 6, 20].map(waitAfter), [10_000, 20_000, 40_000, 300_000, 300_000]);
+  });
+
+  it('is tried again after its wait, and not before', () => {
+    const spec = specOf('1.0.0', { lifecycle: { init: { disabled: true } } });
+    const failing = migrating({ state: 'failed', pods: 0, message: 'lost the connection' });
+    const { status } = plan({ ...failing, spec });
+    const { nextAttemptAt = '', attempts } = status.lifecycle?.steps.migrate ?? {};
+    assert.equal(attempts, 1);
+    assert.equal(Date.parse(nextAttemptAt) - failing.now.getTime(), 10_000);
+    const idle = { ...failing, spec, status, facts: { ...failing.facts, jobs: [] } };
+    assert.equal(plan(idle).world?.job, undefined);
+    assert.notEqual(plan({ ...idle, now: new Date(nextAttemptAt) }).world?.job, undefined);
+  });
+
+  it('starts at attempt one for other inputs, whatever failed before', () => {
+    const spec = specOf('1.0.0', { lifecycle: { init: { disabled: true } } });
+    const failing = migrating({ state: 'failed', pods: 0, message: 'lost the connection' });
+    const { status } = plan({ ...failing, spec });
+    assert.equal(status.lifecycle?.steps.migrate?.attempts, 1);
+    const other = { ...spec, lifecycle: { ...spec.lifecycle, migrate: { trigger: 'again' } } };
+    const idle = { ...failing, spec: other, status, facts: { ...failing.facts, jobs: [] } };
+    const { attempts, state } = plan(idle).status.lifecycle?.steps.migrate ?? {};
+    assert.deepEqual([attempts, state], [0, 'Running']);
+  });
+
+  it('is not tried again where its exit code says that it would fail just so', () => {
+    const spec = specOf('1.0.0', { lifecycle: { init: { disabled: true } } });
+    const { status } = plan({ ...migrating({ state: 'failed', pods: 0, exitCode: 3, message: 'newer' }), spec });
+    assert.equal(status.lifecycle?.steps.migrate?.state, 'Failed');
+  });
+
+  it('tells that its pod cannot start, and starts anew when the pod is another', () => {
+    const stuck = migrating({ cannotStart: 'ErrImagePull' });
+    const told = plan(stuck);
+    assert.equal(reasonOf(told, 'LifecycleComplete'), 'TaskCannotStart');
+    const mended = plan({ ...stuck, status: told.status, rendered: { ...stuck.rendered, pod: () => 'mended' } });
+    assert.deepEqual(
+      mended.events.map(({ reason }) => reason),
+      ['TaskRecovering'],
+    );
+    assert.equal(mended.status.lifecycle?.steps.migrate?.state, 'Pending');
+  });
+});
+
+describe('checksums', () => {
+  const due = (spec: IngesterSpec, completed = {}): readonly string[] =>
+    pendingSteps({ uid: 'u', spec, lifecycle: { ...noLifecycle, completed }, migratedVersion: undefined }).map(
+      ({ step }) => step.name,
+    );
+  const sums = (spec: IngesterSpec): Readonly<Record<string, string>> =>
+    Object.fromEntries(
+      pendingSteps({ uid: 'u', spec, lifecycle: noLifecycle, migratedVersion: undefined }).map(({ step, checksum }) => [
+        step.name,
+        checksum,
+      ]),
+    );
+  const spec: IngesterSpec = { version: '1.0.0', database: { credentialsSecret: 's' } };
+
+  it('cascade: what changes upstream makes everything downstream due', () => {
+    const done = sums(spec);
+    assert.deepEqual(due(spec, done), []);
+    assert.deepEqual(due({ ...spec, version: '1.1.0' }, done), ['migrate', 'init']);
+    assert.deepEqual(due({ ...spec, lifecycle: { init: { trigger: 'x' } } }, done), ['init']);
+  });
+
+  it('stay when a task is switched off', () => {
+    assert.deepEqual(due({ ...spec, lifecycle: { migrate: { disabled: true } } }, sums(spec)), []);
+  });
+
+  it('leave out where and how a task runs', () => {
+    const placed: IngesterSpec = {
+      ...spec,
+      podTemplate: { priorityClassName: 'high' },
+      lifecycle: { migrate: { timeout: '1m', maxAttempts: 9 } },
+    };
+    assert.deepEqual(due(placed, sums(spec)), []);
+  });
+
+  it('are those of the release before: another way of making them runs every task of every installation', () => {
+    assert.deepEqual(
+      Object.values(sums(spec)).map((sum) => sum.slice(0, 12)),
+      ['828a48afdd32', '94f68be8d68e'],
+    );
+  });
+});
+
+describe('a rollback', () => {
+  const draining: IngesterStatus = {
+    ...plan(asking({ version: '2.0.0' })).status,
+  };
+  const late = new Date(running.now + 3_600_000);
+
+  it('comes when the deadline has passed, and the same is not tried again', () => {
+    const input = asking({ version: '2.0.0' }, { status: draining, now: late });
+    const made = after(input, 3);
+    assert.equal(made.status.target?.spec.version, '1.0.0');
+    assert.notEqual(reasonOf(made, 'LifecycleComplete'), undefined);
+    assert.equal(made.status.phase, 'Blocked');
+  });
+
+  it('does not come once a migration has begun, nor where it is switched off', () => {
+    const attempt = draining.lifecycle?.attempt;
+    assert.ok(attempt !== undefined && draining.lifecycle !== undefined);
+    const begun = { ...draining, lifecycle: { ...draining.lifecycle, attempt: { ...attempt, mayHaveMigrated: true } } };
+    assert.equal(plan(asking({ version: '2.0.0' }, { status: begun, now: late })).status.target?.spec.version, '2.0.0');
+    const off = { version: '2.0.0', lifecycle: { ...running.spec.lifecycle, rollback: { enabled: false } } };
+    const status = plan(asking(off)).status;
+    assert.equal(plan(asking(off, { status, now: late })).status.target?.spec.version, '2.0.0');
+  });
+});
+
+describe('a drain', () => {
+  it('is told of when it hangs, and what is gone for it is drained', () => {
+    const begun = plan(asking({ version: '2.0.0', lifecycle: { rollback: { enabled: false } } }));
+    const spec = begun.status.target?.spec ?? running.spec;
+    const waiting = (now: Date, components: Sim['components']): Plan =>
+      plan(inputOf({ ...running, spec, status: begun.status, components }, { now }));
+    const { components } = running;
+    assert.equal(reasonOf(waiting(new Date(running.now + 60_000), components), 'LifecycleComplete'), 'Draining');
+    const late = waiting(new Date(running.now + 600_000), components);
+    assert.equal(reasonOf(late, 'LifecycleComplete'), 'DrainStuck');
+    assert.equal(waiting(new Date(running.now + 60_000), {}).status.components?.query?.phase, 'Drained');
+  });
+});
+
+describe('a refusal', () => {
+  it('holds back a downgrade, and lets everything else of the edit through', () => {
+    const made = plan(asking({ version: '0.9.0', forceReload: 'now' }));
+    assert.equal(made.status.phase, 'Blocked');
+    assert.equal(made.status.target?.spec.version, '1.0.0');
+    assert.equal(made.status.target.spec.forceReload, 'now');
+    assert.equal(made.world?.components, 'apply');
+  });
+
+  it('of a downgrade ends with the annotation of exactly that way', () => {
+    const target = (way: string): string | undefined =>
+      plan(asking({ version: '0.9.0' }, { annotations: { [ALLOW_DOWNGRADE_ANNOTATION]: way } })).status.target?.spec
+        .version;
+    const ways = ['1.0.0:0.9.0', '1.0.0:0.8.0', '1.1.0:0.9.0', '0.9.0'];
+    assert.deepEqual(ways.map(target), ['0.9.0', '1.0.0', '1.0.0', '1.0.0']);
+  });
+
+  it('goes on without order between versions, and says so once', () => {
+    const made = plan(asking({ version: 'nightly' }));
+    assert.equal(made.status.target?.spec.version, 'nightly');
+    assert.ok(made.events.some(({ reason }) => reason === 'VersionComparisonSkipped'));
+    assert.ok(
+      !plan(asking({ version: 'nightly' }, { status: made.status })).events.some(
+        ({ reason }) => reason === 'VersionComparisonSkipped',
+      ),
+    );
+  });
+
+  it('of what is not valid leaves the last valid specification to go on', () => {
+    const made = plan(asking({}, { spec: undefined, problems: ['spec.config.mysql: no'] }));
+    assert.equal(reasonOf(made, 'SpecValid'), 'Invalid');
+    assert.equal(made.status.target?.spec.version, '1.0.0');
+    assert.equal(made.world?.components, 'apply');
+  });
+});
+
+describe('a supervised upgrade', () => {
+  const lifecycle = { ...running.spec.lifecycle, upgradeMode: 'Supervised', approvalTimeout: '24h' } as const;
+  const spec = { version: '2.0.0', lifecycle };
+  const waiting = plan(asking(spec));
+  const token = waiting.status.lifecycle?.upgrade?.token ?? '';
+
+  it('waits, with the command that approves it in an event', () => {
+    assert.equal(waiting.status.phase, 'AwaitingApproval');
+    assert.equal(waiting.status.target?.spec.version, '1.0.0');
+    assert.ok(waiting.events.some(({ reason, note }) => reason === 'ApprovalRequested' && note.includes(token)));
+  });
+
+  it('takes an approval only after the request was on record', () => {
+    const annotations = { [APPROVE_UPGRADE_ANNOTATION]: token };
+    assert.equal(plan(asking(spec, { annotations })).status.target?.spec.version, '1.0.0');
+    const made = plan(asking(spec, { annotations, status: waiting.status }));
+    assert.equal(made.status.target?.spec.version, '2.0.0');
+    assert.deepEqual(made.world?.removeAnnotations, []);
+    assert.deepEqual(plan(asking(spec, { annotations, status: made.status })).world?.removeAnnotations, [
+      APPROVE_UPGRADE_ANNOTATION,
+    ]);
+  });
+
+  it('needs another approval for another target', () => {
+    const annotations = { [APPROVE_UPGRADE_ANNOTATION]: token };
+    const made = plan(asking({ ...spec, version: '3.0.0' }, { annotations, status: waiting.status }));
+    assert.equal(made.status.target?.spec.version, '1.0.0');
+    assert.notEqual(made.status.lifecycle?.upgrade?.token, token);
+  });
+
+  it('stays with what runs when it is rejected', () => {
+    const annotations = { [REJECT_UPGRADE_ANNOTATION]: token };
+    const made = after(asking(spec, { annotations, status: waiting.status }), 2);
+    assert.equal(reasonOf(made, 'LifecycleComplete'), 'UpgradeRejected');
+    assert.equal(made.status.target?.spec.version, '1.0.0');
+  });
+
+  it('is asked for anew when nobody decides in time', () => {
+    const made = plan(asking(spec, { status: waiting.status, now: new Date(running.now + 25 * 3_600_000) }));
+    assert.notEqual(made.status.lifecycle?.upgrade?.token, token);
+    assert.ok(made.events.some(({ reason }) => reason === 'ApprovalExpired'));
+  });
+});
+
+describe('suspending', () => {
+  it('changes nothing, and names the task that runs', () => {
+    const made = plan(migrating({}, { suspended: true }));
+    assert.equal(made.world, undefined);
+    assert.equal(made.status.phase, 'Suspended');
+    assert.match(
+      made.status.conditions?.find(({ type }) => type === 'Suspended')?.message ?? '',
+      /still running: migrate-1/,
+    );
+  });
+});
+
+describe('a schedule', () => {
+  const spec = specOf('1.0.0', {
+    environment: 'Staging',
+    lifecycle: { clone: { sourceSecret: 's', schedule: '0 3 * * *' } },
+  });
+  const at = (time: string): Date => new Date(`2030-01-${time}:00Z`);
+
+  it('waits for its first tick, and takes the ticks that it missed as one', () => {
+    const seen = advanceSchedule(noLifecycle, spec, at('01T12:00'));
+    assert.deepEqual([seen.lastScheduledAt, seen.nextScheduleAt], [undefined, '2030-01-02T03:00:00.000Z']);
+    const later = advanceSchedule(seen, spec, at('05T12:00'));
+    assert.deepEqual(
+      [later.lastScheduledAt, later.nextScheduleAt],
+      ['2030-01-02T03:00:00.000Z', '2030-01-06T03:00:00.000Z'],
+    );
+  });
+
+  it('does not start a clone anew while one is under way', () => {
+    const seen = advanceSchedule(noLifecycle, spec, at('01T12:00'));
+    const busy = { ...seen, pipeline: 'Tasks' } as const;
+    assert.equal(advanceSchedule(busy, spec, at('02T03:01')).lastScheduledAt, undefined);
+  });
+
+  it('that nobody can read is a problem, with what is wrong', () => {
+    assert.equal(scheduleProblem('99 99 * * *') === undefined, false);
+    assert.match(scheduleProblem('* * *') ?? '', /five fields/);
+  });
+});
+
+describe('a specification', () => {
+  it('is told all its problems at once, each with its path', () => {
+    const spec: IngesterSpec = {
+      version: '1',
+      database: { credentialsSecret: 's' },
+      config: { mysql: {} },
+      lifecycle: { clone: { sourceSecret: 's', schedule: 'often' } },
+    };
+    const paths = problemsOf('x'.repeat(60), spec).map((problem) => problem.split(':')[0]);
+    assert.deepEqual(paths, [
+      'metadata.name',
+      'spec.lifecycle.clone.schedule',
+      'spec.lifecycle.clone',
+      'spec.config.mysql',
+    ]);
+  });
+});

@@ -1,0 +1,230 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import request from 'supertest';
+import { StorageUnavailableError } from '../../../src/storage/errors.ts';
+import { aModelRow, kindNamed, modelKind } from '../../support/objects.ts';
+import { base, fill, type Listed, namesIn, queryApp } from '../../support/query-app.ts';
+
+const tableType = 'application/json;as=Table;v=v1;g=meta.k8s.io,application/json';
+const at = new Date('2026-01-01T00:00:00Z');
+const setUp = (allowed?: readonly string[]) => queryApp(allowed === undefined ? {} : { allowed });
+
+describe('a list of stored objects', () => {
+  it('has the live and the evicted ones, newest first', async () => {
+    const { storage, get } = setUp();
+    await fill(storage);
+    const { status, body } = await get('/models');
+    assert.equal(status, 200);
+    assert.equal((body as Listed).kind, 'ModelList');
+    assert.deepEqual(namesIn(body), ['m3', 'm2', 'm1']);
+  });
+
+  for (const [source, names] of [
+    ['live', ['m3', 'm1']],
+    ['evicted', ['m2']],
+    ['deleted', ['m4']],
+    ['all', ['m4', 'm3', 'm2', 'm1']],
+  ] as const) {
+    it(`has ${names.join(' and ')} with source=${source}`, async () => {
+      const { storage, get } = setUp();
+      await fill(storage);
+      assert.deepEqual(namesIn((await get(`/models?source=${source}`)).body), names);
+    });
+  }
+
+  it('keeps to the namespaces that the user may list', async () => {
+    const { storage, get } = setUp(['b']);
+    await fill(storage);
+    assert.deepEqual(namesIn((await get('/models')).body), ['m3']);
+    assert.equal((await get('/namespaces/a/models')).status, 403);
+  });
+
+  it('comes in pages that neither repeat nor leave out anything', async () => {
+    const { storage, get } = setUp();
+    await fill(storage);
+    const first = (await get('/models?limit=2&count=true')).body as Listed;
+    assert.equal(first.metadata.remainingItemCount, 1);
+    const second = (await get(`/models?limit=2&continue=${first.metadata.continue}`)).body as Listed;
+    assert.deepEqual([...namesIn(first), ...namesIn(second)], ['m3', 'm2', 'm1']);
+    assert.equal(second.metadata.continue, undefined);
+  });
+
+  it('is a Table with the columns of the kind for kubectl', async () => {
+    const { storage, get } = setUp();
+    await fill(storage);
+    const { body } = await get('/models', tableType);
+    const { kind, columnDefinitions, rows } = body as {
+      kind: string;
+      columnDefinitions: { name: string; priority: number }[];
+      rows: { cells: unknown[]; object: { kind: string } }[];
+    };
+    assert.equal(kind, 'Table');
+    assert.deepEqual(
+      columnDefinitions.map(({ name }) => name),
+      ['Name', 'Algorithm', 'Revision', 'Owner', 'Where', 'Age', 'UID', 'Stored'],
+    );
+    assert.deepEqual(
+      rows.map(({ cells }) => [cells[0], cells[4]]),
+      [
+        ['m3', 'etcd and MySQL'],
+        ['m2', 'MySQL'],
+        ['m1', 'etcd and MySQL'],
+      ],
+    );
+    assert.equal(rows[0]?.object.kind, 'PartialObjectMetadata');
+  });
+
+  it('is a Status 503 with Retry-After while the database is away, never an empty list', async () => {
+    const { storage, get } = setUp();
+    storage.list = () => Promise.reject(new StorageUnavailableError('no answer', undefined));
+    const answer = await get('/models');
+    assert.equal(answer.status, 503);
+    assert.equal(answer.headers['retry-after'], '1');
+    assert.equal((answer.body as { reason: string }).reason, 'ServiceUnavailable');
+  });
+
+  it('is cut, not ended, where the database goes away in the middle', async () => {
+    const { storage, get } = setUp();
+    await fill(storage);
+    const list = storage.list.bind(storage);
+    let pages = 0;
+    storage.list = async (kind, query) => {
+      pages += 1;
+      if (pages > 1) throw new StorageUnavailableError('no answer', undefined);
+      const page = await list(kind, { ...query, limit: 1 });
+      // Enough for the head of the answer to be sent.
+      return {
+        ...page,
+        items: page.items.map((item) => ({ ...item, json: item.json.replace('xgboost', 'x'.repeat(100_000)) })),
+      };
+    };
+    await assert.rejects(get('/models'), /aborted|socket hang up/);
+  });
+
+  it('refuses what is not known, with all problems at once', async () => {
+    const { get } = setUp();
+    const { status, body } = await get('/models?bogus=1&source=x');
+    assert.equal(status, 400);
+    assert.match((body as { message: string }).message, /bogus.*source is one of/);
+  });
+
+  it('refuses a field without a column and names those that have one', async () => {
+    const { storage, get } = setUp();
+    await fill(storage);
+    const { status, body } = await get('/models?fieldSelector=spec.secret%3Dx');
+    assert.equal(status, 400);
+    assert.match((body as { message: string }).message, /spec\.secret.*spec\.algorithm/);
+  });
+
+  it('waits for the asked resourceVersion, and says how far the store is when the time is over', async () => {
+    const { storage, get } = setUp();
+    await storage.recordPosition(modelKind, { resourceVersion: '50', at });
+    assert.equal((await get('/models?minResourceVersion=50')).status, 200);
+  });
+});
+
+describe('one stored object', () => {
+  it('is what was stored, under the stored group, with the place where it is', async () => {
+    const { storage, get } = setUp();
+    await fill(storage);
+    const { body } = await get('/namespaces/a/models/m1');
+    const { apiVersion, kind, metadata, spec } = body as Record<string, Record<string, unknown>>;
+    assert.deepEqual(
+      [apiVersion, kind, spec],
+      ['stored.michelangelo.api/v2', 'Model', { algorithm: 'xgboost', owner: { name: 'ada' } }],
+    );
+    assert.equal((metadata?.['annotations'] as Record<string, string>)['stored.michelangelo.api/state'], 'live');
+  });
+
+  it('does not look like being deleted when it was evicted', async () => {
+    const { storage, get } = setUp();
+    const row = aModelRow({ deletionTimestamp: '2026-01-01T00:00:00Z', deletionGracePeriodSeconds: 0 });
+    await storage.requestEviction(row, at);
+    await storage.finish(row, at);
+    const { body } = await get('/namespaces/a-namespace/models/a-model');
+    const { metadata } = body as { metadata: Record<string, unknown> };
+    for (const field of ['deletionTimestamp', 'deletionGracePeriodSeconds', 'finalizers'])
+      assert.ok(!(field in metadata), field);
+  });
+
+  it('keeps integers beyond 2^53', async () => {
+    const { storage, get } = setUp();
+    const row = aModelRow();
+    await storage.upsert({ ...row, json: row.json.replace('"xgboost"', '9007199254740993') });
+    assert.match((await get('/namespaces/a-namespace/models/a-model')).text, /"algorithm":9007199254740993[,}]/);
+  });
+
+  it('never shows a sensitive value, also where a row has it in the clear', async () => {
+    const { storage, get } = setUp();
+    const kind = kindNamed('SparkJob');
+    const [path = []] = kind.sensitive;
+    const json = (value: string): string => {
+      const content = path.toReversed().reduce<unknown>((inner, step) => ({ [step]: inner }), value);
+      return JSON.stringify({ kind: 'SparkJob', ...(content as object), metadata: { name: 'a-model' } });
+    };
+    await storage.upsert({ ...aModelRow(), kind, json: json('in-the-clear') });
+    for (const accept of ['application/json', tableType]) {
+      const { status, text } = await get('/namespaces/a-namespace/sparkjobs?includeObject=Object', accept);
+      assert.equal(status, 200);
+      assert.ok(text.includes('[redacted]') && !text.includes('in-the-clear'), text);
+    }
+  });
+
+  it('is not found by the uid of another name', async () => {
+    const { storage, get } = setUp();
+    await fill(storage);
+    assert.equal((await get('/namespaces/a/models/m1?uid=uid-1')).status, 200);
+    assert.equal((await get('/namespaces/a/models/m1?uid=uid-3')).status, 404);
+  });
+
+  it('is 404 with a Status where there is none', async () => {
+    const { status, body } = await setUp().get('/namespaces/a/models/none');
+    assert.equal(status, 404);
+    assert.equal((body as { message: string }).message, 'models.stored.michelangelo.api "none" not found');
+  });
+
+  it('cannot be written', async () => {
+    const { app } = setUp();
+    for (const method of ['put', 'patch', 'post'] as const) {
+      const { status } = await request(app)[method](`${base}/namespaces/a/models/m1`).send({});
+      assert.equal(status, 405, method);
+    }
+  });
+});
+
+describe('the change feed', () => {
+  it('refuses a cursor that is none', async () => {
+    assert.equal((await setUp().get('/models/-/changes?since=abc')).status, 400);
+  });
+});
+
+describe('the service', () => {
+  it('answers 429 where too much is asked at once', async () => {
+    const { storage, get } = setUp();
+    const held = Promise.withResolvers<undefined>();
+    const list = storage.list.bind(storage);
+    storage.list = async (kind, query) => {
+      await held.promise;
+      return list(kind, query);
+    };
+    const slow = [get('/models'), get('/models')].map((call) => call.then(({ status }) => status));
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    const { status, headers } = await get('/models');
+    held.resolve(undefined);
+    assert.deepEqual([status, headers['retry-after']], [429, '1']);
+    assert.deepEqual(await Promise.all(slow), [200, 200]);
+  });
+
+  it('logs who asked for what, and nothing that was read', async () => {
+    const { storage, logger, get } = setUp();
+    await fill(storage);
+    await get('/namespaces/a/models/m1');
+    const line = logger.lines.find(({ message }) => message === 'Answered');
+    assert.equal(line?.['user'], 'alice');
+    assert.ok(!JSON.stringify(logger.lines).includes('xgboost'));
+  });
+
+  it('serves no other form than JSON', async () => {
+    assert.equal((await setUp().get('/models', 'application/yaml')).status, 406);
+  });
+});

@@ -1,0 +1,77 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { type Asked, parseListRequest } from '../../../src/query/list-request.ts';
+
+const parse = (query: string, asked: Asked = 'list') => parseListRequest(new URLSearchParams(query), asked);
+
+describe('the parameters of a list', () => {
+  it('asks for everything that is not deleted where nothing is said', () => {
+    const { limit, source, count, minResourceVersion, includeObject } = parse('');
+    assert.deepEqual(
+      { limit, source, count, minResourceVersion, includeObject },
+      {
+        limit: undefined,
+        source: 'present',
+        count: false,
+        minResourceVersion: undefined,
+        includeObject: 'Metadata',
+      },
+    );
+  });
+
+  it('takes what kubectl sends', () => {
+    const {
+      limit,
+      continue: token,
+      labels,
+    } = parse('limit=500&continue=abc&labelSelector=a%3Db&timeout=30s&pretty=true');
+    assert.deepEqual([limit, token, labels], [500, 'abc', [{ key: 'a', operator: 'in', values: ['b'] }]]);
+  });
+
+  it('reads resourceVersion as the least age, and 0 as any', () => {
+    assert.equal(parse('resourceVersion=17&resourceVersionMatch=NotOlderThan').minResourceVersion, '17');
+    assert.equal(parse('resourceVersion=0').minResourceVersion, undefined);
+  });
+
+  it('names every problem at once', () => {
+    assert.throws(
+      () => parse('source=etcd&limit=-1&fieldselector=x&count=maybe&continue=a&continue=b'),
+      /fieldselector.*not known.*continue.*more than once.*limit is a number.*source is one of live.*count is one of true/s,
+    );
+  });
+
+  it('orders by several fields', () => {
+    assert.deepEqual(parse('orderBy=metadata.name,-spec.algorithm').order, [
+      { field: 'metadata.name', direction: 'ascending' },
+      { field: 'spec.algorithm', direction: 'descending' },
+    ]);
+  });
+
+  it('takes ranges of time, in UTC', () => {
+    assert.deepEqual(parse('createdAfter=2026-01-01T00:00:00Z').where, [
+      { field: 'metadata.creationTimestamp', operator: '>=', value: '2026-01-01T00:00:00Z' },
+    ]);
+    assert.throws(() => parse('updatedBefore=yesterday'), /updatedBefore is a time in UTC, such as/);
+  });
+
+  it('takes the parameters of a named query, and only with its name', () => {
+    assert.deepEqual(parse('template=x&param.a=1&param.b=2&param.b=3').template, {
+      id: 'x',
+      values: { a: '1', b: ['2', '3'] },
+    });
+    assert.throws(() => parse('param.a=1'), /param.a means nothing without template/);
+  });
+
+  it('refuses what means nothing where it is given', () => {
+    assert.throws(() => parse('source=all', 'changes'), /"source" means nothing here; known here are limit,/);
+    assert.throws(() => parse('limit=1', 'object'), /"limit" means nothing here/);
+  });
+
+  it('refuses an exact version, which only etcd knows', () => {
+    assert.throws(() => parse('resourceVersion=17&resourceVersionMatch=Exact'), /resourceVersionMatch is one of/);
+  });
+
+  it('says what to do instead of a watch', () => {
+    assert.throws(() => parse('watch=true'), /watch the live ones in michelangelo.api/);
+  });
+});

@@ -1,0 +1,82 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { parseFieldSelector, parseLabelSelector } from '../../../src/storage/selectors.ts';
+
+describe('a label selector', () => {
+  const known = [
+    ['', []],
+    ['  ', []],
+    ['team=a', [{ key: 'team', operator: 'in', values: ['a'] }]],
+    ['team == a', [{ key: 'team', operator: 'in', values: ['a'] }]],
+    ['team!=a', [{ key: 'team', operator: 'notIn', values: ['a'] }]],
+    ['team=', [{ key: 'team', operator: 'in', values: [''] }]],
+    ['team in (a, b,a)', [{ key: 'team', operator: 'in', values: ['a', 'b'] }]],
+    ['team in (,a)', [{ key: 'team', operator: 'in', values: ['', 'a'] }]],
+    ['team notin(a)', [{ key: 'team', operator: 'notIn', values: ['a'] }]],
+    ['team', [{ key: 'team', operator: 'exists' }]],
+    ['! team', [{ key: 'team', operator: 'notExists' }]],
+    ['in in (in)', [{ key: 'in', operator: 'in', values: ['in'] }]],
+    [
+      'example.com/team=a,!x , y notin (z)',
+      [
+        { key: 'example.com/team', operator: 'in', values: ['a'] },
+        { key: 'x', operator: 'notExists' },
+        { key: 'y', operator: 'notIn', values: ['z'] },
+      ],
+    ],
+  ] as const;
+  for (const [text, requirements] of known) {
+    it(`reads ${JSON.stringify(text)}`, () => assert.deepEqual(parseLabelSelector(text), requirements));
+  }
+
+  const wrong = [
+    ['team=a,', /character 8: expected a label key/],
+    ['=a', /character 1: expected a label key/],
+    ['team a', /character 6: expected "," before "a"/],
+    ['team in a', /character 9: expected "\("/],
+    ['team in ()', /character 10: the list of values is empty/],
+    ['team in (a', /character 11: expected "," or "\)"/],
+    ['team>1', /character 5: .*> and < are not supported/],
+    ['-team', /"-team" is not a label key/],
+    ['a/b/c=d', /"a\/b\/c" is not a label key/],
+    [`team=${'x'.repeat(64)}`, /is not a label value/],
+    ["team=' OR 1=1", /is not a label value/],
+  ] as const;
+  for (const [text, message] of wrong) {
+    it(`refuses ${JSON.stringify(text.slice(0, 20))} and says where`, () => {
+      assert.throws(() => parseLabelSelector(text), { code: 'STORAGE_SELECTOR_INVALID', message });
+    });
+  }
+});
+
+describe('a field selector', () => {
+  const known = [
+    ['', []],
+    ['metadata.name=a', [{ field: 'metadata.name', operator: '=', value: 'a' }]],
+    ['metadata.name==a', [{ field: 'metadata.name', operator: '=', value: 'a' }]],
+    [
+      'spec.tier!=1,spec.owner.name=',
+      [
+        { field: 'spec.tier', operator: '!=', value: '1' },
+        { field: 'spec.owner.name', operator: '=', value: '' },
+      ],
+    ],
+    ['spec.description=a\\,b\\=c\\\\d', [{ field: 'spec.description', operator: '=', value: 'a,b=c\\d' }]],
+  ] as const;
+  for (const [text, conditions] of known) {
+    it(`reads ${JSON.stringify(text)}`, () => assert.deepEqual(parseFieldSelector(text), conditions));
+  }
+
+  const wrong = [
+    ['metadata.name', /character 1: "metadata.name" is not field=value/],
+    ['a=b,', /character 5: "" is not field=value/],
+    ['a=b=c', /backslash/],
+    ['a=b\\c', /backslash/],
+    ['a=b\\', /backslash/],
+  ] as const;
+  for (const [text, message] of wrong) {
+    it(`refuses ${JSON.stringify(text)}`, () => {
+      assert.throws(() => parseFieldSelector(text), { code: 'STORAGE_SELECTOR_INVALID', message });
+    });
+  }
+});

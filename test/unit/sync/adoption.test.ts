@@ -1,0 +1,94 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { FINALIZER, UNGUARDED_ANNOTATION } from '../../../src/api/names.ts';
+import { KubeError } from '../../../src/kube/errors.ts';
+import { Adoption } from '../../../src/sync/adoption.ts';
+import { FakeKubeClient } from '../../support/fake-kube-client.ts';
+import { aModel } from '../../support/objects.ts';
+import { RecordingLogger } from '../../support/recording-logger.ts';
+
+const KEY = 'a-namespace/a-model';
+const resource = { group: 'michelangelo.api', version: 'v2', plural: 'models' };
+
+function setUp(mayGuard: 'yes' | 'no' | 'unknown' = 'yes') {
+  const client = new FakeKubeClient();
+  const state = { mayGuard, adopted: 0, paced: 0 };
+  const adoption = new Adoption({
+    resource,
+    getObject: (key) => Promise.resolve(client.object(key)),
+    client,
+    mayGuard: () => state.mayGuard,
+    pace: () => Promise.resolve((state.paced += 1)),
+    onAdopted: () => (state.adopted += 1),
+    logger: new RecordingLogger(),
+  });
+  const reconcile = () => adoption.reconcile(KEY, { signal: new AbortController().signal });
+  const finalizers = () => client.object(KEY)?.metadata.finalizers;
+  return { client, state, reconcile, finalizers };
+}
+
+describe('Adoption', () => {
+  it('adds the finalizer to an object without any, at the pace it is given', async () => {
+    const { client, reconcile, finalizers, state } = setUp();
+    const { finalizers: _, ...metadata } = aModel().metadata;
+    client.put({ ...aModel(), metadata });
+    assert.deepEqual(await reconcile(), { kind: 'done' });
+    assert.deepEqual(finalizers(), [FINALIZER]);
+    assert.deepEqual([state.adopted, state.paced], [1, 1]);
+  });
+
+  it('adds it behind those of others', async () => {
+    const { client, reconcile, finalizers } = setUp();
+    client.put(aModel({ finalizers: ['other/finalizer'] }));
+    await reconcile();
+    assert.deepEqual(finalizers(), ['other/finalizer', FINALIZER]);
+  });
+
+  it('never writes to an object that is guarded, being deleted, opted out or gone', async () => {
+    for (const metadata of [
+      {},
+      { finalizers: ['other/finalizer'], deletionTimestamp: '2026-01-03T00:00:00Z' },
+      { finalizers: [], annotations: { [UNGUARDED_ANNOTATION]: 'true' } },
+    ]) {
+      const { client, reconcile } = setUp();
+      client.put(aModel(metadata));
+      assert.deepEqual(await reconcile(), { kind: 'done' });
+      assert.ok(!client.calls.includes('patch'));
+    }
+    const { client, reconcile } = setUp();
+    assert.deepEqual(await reconcile(), { kind: 'done' });
+    assert.deepEqual(client.calls, []);
+  });
+
+  it('adds nothing during a drain, also one that begins while it waits for its turn', async () => {
+    const { client, reconcile, finalizers, state } = setUp('no');
+    client.put(aModel({ finalizers: [] }));
+    assert.deepEqual(await reconcile(), { kind: 'done' });
+    state.mayGuard = 'unknown';
+    assert.equal((await reconcile()).kind, 'requeue-after');
+    state.mayGuard = 'yes';
+    const running = reconcile();
+    state.mayGuard = 'no';
+    assert.deepEqual(await running, { kind: 'done' });
+    assert.deepEqual(finalizers(), []);
+    assert.equal(state.adopted, 0);
+  });
+
+  it('comes again after a lost race, lets go what vanished, and fails for everything else', async () => {
+    const outcomes = new Map([
+      ['Conflict', 'requeue-after'],
+      ['NotFound', 'done'],
+    ] as const);
+    for (const [reason, kind] of outcomes) {
+      const { client, reconcile, state } = setUp();
+      client.put(aModel({ finalizers: [] }));
+      client.failures.push({ call: 'patch', error: new KubeError(reason, reason) });
+      assert.equal((await reconcile()).kind, kind);
+      assert.equal(state.adopted, 0);
+    }
+    const { client, reconcile } = setUp();
+    client.put(aModel({ finalizers: [] }));
+    client.failures.push({ call: 'patch', error: new KubeError('Forbidden', 'no') });
+    await assert.rejects(reconcile, KubeError);
+  });
+});

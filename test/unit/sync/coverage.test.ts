@@ -1,0 +1,81 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { FINALIZER, UNGUARDED_ANNOTATION } from '../../../src/api/names.ts';
+import { Coverage } from '../../../src/sync/coverage.ts';
+import { Departures } from '../../../src/sync/departures.ts';
+import { aModel, deleting, immutable } from '../../support/objects.ts';
+
+const KEY = 'a-namespace/a-model';
+const bare = aModel({ finalizers: [] });
+
+describe('Coverage', () => {
+  it('counts an object as unguarded from its creation until it has the finalizer', () => {
+    const coverage = new Coverage();
+    coverage.add(bare);
+    assert.deepEqual([...coverage.unguarded], [KEY]);
+    coverage.update(bare, aModel({ finalizers: ['other/finalizer', FINALIZER] }));
+    assert.equal(coverage.unguarded.size, 0);
+  });
+
+  it('counts an object again whose finalizer somebody took off, and not once it is gone', () => {
+    const coverage = new Coverage();
+    coverage.add(aModel());
+    coverage.update(aModel(), bare);
+    assert.equal(coverage.unguarded.size, 1);
+    coverage.delete(bare);
+    assert.equal(coverage.unguarded.size, 0);
+  });
+
+  it('leaves out what may not have the finalizer: objects being deleted, and those somebody opted out', () => {
+    const coverage = new Coverage();
+    coverage.add(aModel({ finalizers: ['other/finalizer'], deletionTimestamp: '2026-01-03T00:00:00Z' }));
+    assert.equal(coverage.unguarded.size, 0);
+    coverage.add(aModel({ finalizers: [], annotations: { [UNGUARDED_ANNOTATION]: 'true' } }));
+    assert.equal(coverage.unguarded.size, 0);
+    coverage.add(aModel({ finalizers: [], annotations: { [UNGUARDED_ANNOTATION]: 'yes' } }));
+    assert.equal(coverage.unguarded.size, 1);
+  });
+
+  it('calls plain only what needs a copy and nothing else', () => {
+    const coverage = new Coverage();
+    const cases = [aModel({ annotations: deleting }), aModel({ annotations: immutable }), bare];
+    for (const object of [...cases, aModel({ deletionTimestamp: '2026-01-03T00:00:00Z' })]) {
+      coverage.add(object);
+      assert.equal(coverage.isPlain(KEY), false);
+    }
+    coverage.add(aModel());
+    assert.equal(coverage.isPlain(KEY), true);
+  });
+});
+
+describe('Departures', () => {
+  const gone = { uid: aModel().metadata.uid, resourceVersion: '10' };
+
+  it('names each object that left, once', () => {
+    const departures = new Departures();
+    departures.delete(aModel());
+    assert.deepEqual(departures.take(KEY), [gone]);
+    assert.deepEqual(departures.take(KEY), []);
+  });
+
+  it('leaves out an object whose final state is stored, whichever is heard of first', () => {
+    const departures = new Departures();
+    departures.noteFinished(gone.uid);
+    departures.delete(aModel());
+    assert.deepEqual(departures.take(KEY), []);
+    departures.delete(aModel());
+    departures.noteFinished(gone.uid);
+    assert.deepEqual(departures.take(KEY), []);
+  });
+
+  it('keeps every incarnation of a name, and what could not be dealt with', () => {
+    const departures = new Departures();
+    departures.delete(aModel());
+    departures.putBack(KEY, departures.take(KEY));
+    departures.delete(aModel({ uid: 'second', resourceVersion: '20' }));
+    assert.deepEqual(
+      departures.take(KEY).map(({ uid }) => uid),
+      [gone.uid, 'second'],
+    );
+  });
+});

@@ -1,0 +1,197 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { ObjectMeta } from '../../../src/api/object.ts';
+import { KubeError } from '../../../src/kube/errors.ts';
+import { Coverage } from '../../../src/sync/coverage.ts';
+import { Difference } from '../../../src/sync/difference.ts';
+import { judgeVanished } from '../../../src/sync/vanished.ts';
+import { FakeApiServer } from '../../support/fake-api-server.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
+import { MemoryStorage } from '../../support/memory-storage.ts';
+import { aModel, aModelRow, immutable, modelKind } from '../../support/objects.ts';
+import { RecordingLogger } from '../../support/recording-logger.ts';
+
+const resource = { group: 'michelangelo.api', version: 'v2', plural: 'models' };
+
+function setUp() {
+  const api = new FakeApiServer();
+  api.install('models');
+  const models = api.of('models');
+  const storage = new MemoryStorage();
+  const coverage = new Coverage();
+  const logger = new RecordingLogger();
+  const listed: ReturnType<typeof aModel>[] = [];
+  const difference = new Difference({
+    kind: modelKind,
+    resource,
+    client: api,
+    storage,
+    clock: new FakeClock(),
+    listed: () => listed,
+    isPlain: (key) => coverage.isPlain(key),
+    limits: { maxPercent: 10 },
+    logger,
+  });
+  /** An object that the list showed, as the API server has it. */
+  const list = (metadata: Partial<ObjectMeta>) => {
+    const object = models.put(aModel(metadata));
+    listed.push(object);
+    coverage.add(object);
+    return object;
+  };
+  const store = (metadata: Partial<ObjectMeta>) => storage.upsert(aModelRow(metadata));
+  const state = async (uid: string) => (await storage.getById(modelKind, uid))?.state;
+  return { api, models, storage, logger, difference, list, store, state };
+}
+
+/** Ten objects that are where they should be, so that one missing is not too many. */
+async function withOthers({ list, store }: ReturnType<typeof setUp>): Promise<void> {
+  for (let index = 0; index < 10; index += 1) {
+    const { metadata } = list({ name: `other-${index}`, uid: `other-${index}` });
+    await store({ name: metadata.name, uid: metadata.uid, resourceVersion: metadata.resourceVersion });
+  }
+}
+
+describe('Difference', () => {
+  it('calls unchanged what MySQL holds at the same version, and nothing else', async () => {
+    const { difference, list, store } = setUp();
+    const same = list({ name: 'same', uid: 'same' });
+    const newer = list({ name: 'newer', uid: 'newer' });
+    const unknown = list({ name: 'unknown', uid: 'unknown' });
+    await store({ name: 'same', uid: 'same', resourceVersion: same.metadata.resourceVersion });
+    await store({ name: 'newer', uid: 'newer', resourceVersion: '1' });
+    assert.equal(difference.isUnchanged(same), false, 'before it has looked');
+    await difference.load();
+    assert.deepEqual(
+      [same, newer, unknown].map((object) => difference.isUnchanged(object)),
+      [true, false, false],
+    );
+    difference.forget();
+    assert.equal(difference.isUnchanged(same), false);
+  });
+
+  it('warns where the database is empty and the cluster is not', async () => {
+    const { difference, list, logger } = setUp();
+    list({});
+    await difference.load();
+    assert.deepEqual(logger.messages(), ['MySQL has no Model and the cluster has 1: storing all of them']);
+  });
+
+  it('never calls unchanged what needs more than a copy', async () => {
+    const { difference, list, store, storage } = setUp();
+    const cases = {
+      unguarded: list({ name: 'unguarded', uid: 'unguarded', finalizers: [] }),
+      marked: list({ name: 'marked', uid: 'marked', annotations: immutable }),
+      leaving: list({ name: 'leaving', uid: 'leaving', deletionTimestamp: '2026-01-03T00:00:00Z' }),
+    };
+    for (const [name, { metadata }] of Object.entries(cases)) {
+      await store({ name, uid: name, resourceVersion: metadata.resourceVersion });
+    }
+    const evicting = list({ name: 'evicting', uid: 'evicting' });
+    const { resourceVersion } = evicting.metadata;
+    await storage.requestEviction(aModelRow({ name: 'evicting', uid: 'evicting', resourceVersion }), new Date());
+    await difference.load();
+    for (const object of [...Object.values(cases), evicting]) assert.equal(difference.isUnchanged(object), false);
+  });
+
+  it('ends the row of an object that was deleted unseen, as an eviction where that was intended', async () => {
+    const given = setUp();
+    const { difference, store, storage, state, logger } = given;
+    await withOthers(given);
+    await store({ name: 'gone', uid: 'gone' });
+    await storage.requestEviction(aModelRow({ name: 'going', uid: 'going' }), new Date());
+    await difference.load();
+    assert.equal(await difference.repairMissedDeletes(), 2);
+    assert.deepEqual([await state('gone'), await state('going')], ['deleted', 'evicted']);
+    assert.equal(storage.deleteReason(modelKind, 'gone'), 'missing from the API server at the start');
+    assert.equal(await state('other-0'), 'live');
+    assert.equal(logger.lines.filter(({ level }) => level === 'warn').length, 1);
+  });
+
+  it('believes the API server, not the list: an object that is there keeps its row', async () => {
+    const given = setUp();
+    await withOthers(given);
+    given.models.put(aModel({ name: 'there', uid: 'there' }));
+    await given.store({ name: 'there', uid: 'there' });
+    await given.difference.load();
+    assert.equal(await given.difference.repairMissedDeletes(), 0);
+    assert.equal(await given.state('there'), 'live');
+  });
+
+  it('ends the row of an incarnation whose name another object has now', async () => {
+    const given = setUp();
+    await withOthers(given);
+    given.models.put(aModel({ name: 'reborn', uid: 'second' }));
+    await given.store({ name: 'reborn', uid: 'first' });
+    await given.difference.load();
+    assert.equal(await given.difference.repairMissedDeletes(), 1);
+    assert.equal(await given.state('first'), 'deleted');
+  });
+
+  it('archives what went with an earlier definition, and marks deleted what is younger than this one', async () => {
+    const given = setUp();
+    given.api.install('models', { creationTimestamp: '2026-01-03T00:00:00Z' });
+    await withOthers(given);
+    await given.store({ name: 'older', uid: 'older', creationTimestamp: '2026-01-02T23:59:59Z' });
+    await given.store({ name: 'younger', uid: 'younger', creationTimestamp: '2026-01-03T00:00:00Z' });
+    await given.difference.load();
+    assert.equal(await given.difference.repairMissedDeletes(), 2);
+    assert.deepEqual([await given.state('older'), await given.state('younger')], ['evicted', 'deleted']);
+  });
+
+  it('marks nothing where the API server does not answer, and says so by failing', async () => {
+    const given = setUp();
+    await withOthers(given);
+    await given.store({ name: 'gone', uid: 'gone' });
+    await given.difference.load();
+    given.models.failures.push({ call: 'get', error: new KubeError('Unavailable', 'down') });
+    await assert.rejects(() => given.difference.repairMissedDeletes(), KubeError);
+    assert.equal(await given.state('gone'), 'live');
+  });
+
+  for (const [name, change] of Object.entries({
+    missing: (api: FakeApiServer) => api.of('customresourcedefinitions').remove('/models.michelangelo.api'),
+    'being deleted': (api: FakeApiServer) => api.install('models', { deletionTimestamp: '2026-01-03T00:00:00Z' }),
+  })) {
+    it(`marks nothing while the CRD is ${name}`, async () => {
+      const given = setUp();
+      await withOthers(given);
+      await given.store({ name: 'gone', uid: 'gone' });
+      await given.difference.load();
+      change(given.api);
+      assert.equal(await given.difference.repairMissedDeletes(), 0);
+      assert.equal(await given.state('gone'), 'live');
+    });
+  }
+
+  it('marks nothing in front of a cluster that has none of the objects, and says what to check', async () => {
+    const { difference, store, state, logger, models } = setUp();
+    for (const uid of ['one', 'two']) await store({ name: uid, uid });
+    await difference.load();
+    assert.equal(await difference.repairMissedDeletes(), 0);
+    assert.equal(await state('one'), 'live');
+    assert.match(logger.messages().join('\n'), /cluster and database belong together/);
+    assert.deepEqual(models.calls, []);
+  });
+});
+
+describe('judgeVanished', () => {
+  const verdicts = [
+    { rows: 0, vanished: 0, verdict: 'mark' },
+    { rows: 1, vanished: 1, verdict: 'mark' },
+    { rows: 2, vanished: 2, verdict: 'nothing-in-common' },
+    { rows: 11, vanished: 10, verdict: 'mark' },
+    { rows: 100, vanished: 11, verdict: 'too-many' },
+    { rows: 1000, vanished: 100, verdict: 'mark' },
+    { rows: 1000, vanished: 101, verdict: 'too-many' },
+  ] as const;
+  for (const { rows, vanished, verdict } of verdicts) {
+    it(`says ${verdict} for ${vanished} of ${rows} rows at 10 %`, () => {
+      assert.equal(judgeVanished({ rows, vanished }, { maxPercent: 10 }), verdict);
+    });
+  }
+
+  it('never marks a whole table of more than one, whatever the limit', () => {
+    assert.equal(judgeVanished({ rows: 50, vanished: 50 }, { maxPercent: 100 }), 'nothing-in-common');
+  });
+});

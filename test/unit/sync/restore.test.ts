@@ -1,0 +1,126 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { DELETING_ANNOTATION, FINALIZER, IMMUTABLE_ANNOTATION } from '../../../src/api/names.ts';
+import type { ObjectMeta } from '../../../src/api/object.ts';
+import { KubeError } from '../../../src/kube/errors.ts';
+import { maskedValues } from '../../../src/storage/sensitive.ts';
+import { manifestOf, type RestoreRequest, restore } from '../../../src/sync/restore.ts';
+import { FakeKubeClient } from '../../support/fake-kube-client.ts';
+import { MemoryStorage } from '../../support/memory-storage.ts';
+import { aModel, modelKind, rowOf } from '../../support/objects.ts';
+
+const KEY = 'a-namespace/a-model';
+const resource = { group: 'michelangelo.api', version: 'v2', plural: 'models' };
+const at = new Date('2026-01-05T00:00:00Z');
+
+function setUp() {
+  const client = new FakeKubeClient();
+  const storage = new MemoryStorage();
+  return {
+    client,
+    storage,
+    deleted: (uid: string, metadata: Partial<ObjectMeta> = {}) =>
+      storage.delete(rowOf({ ...aModel({ uid, ...metadata }), status: { state: `of ${uid}` } }), at),
+    evicted: async (uid: string) => {
+      await storage.requestEviction(rowOf(aModel({ uid })), at);
+      await storage.finish(rowOf(aModel({ uid })), at);
+    },
+    restore: (more: Partial<RestoreRequest> = {}) =>
+      restore(
+        { kind: modelKind, namespace: 'a-namespace', name: 'a-model', uid: undefined, dryRun: false, ...more },
+        { client, storage, resource, sensitive: maskedValues },
+      ),
+  };
+}
+
+describe('restore', () => {
+  it('puts a deleted object back with its content, its status and a link to what it was', async () => {
+    const { client, deleted, restore: run } = setUp();
+    await deleted('old');
+    const result = await run();
+    const object = client.object(KEY);
+    assert.ok(object !== undefined);
+    assert.equal(result.outcome, 'restored');
+    assert.equal(result.uid, object.metadata.uid);
+    assert.notEqual(object.metadata.uid, 'old');
+    assert.deepEqual(object.metadata.annotations, { 'michelangelo/RestoredFrom': 'old' });
+    assert.deepEqual(object.metadata.finalizers, [FINALIZER]);
+    assert.deepEqual([object['spec'], object['status']], [aModel()['spec'], { state: 'of old' }]);
+  });
+
+  it('prefers the evicted incarnation, and takes the one that is named', async () => {
+    const { deleted, evicted, restore: run } = setUp();
+    await evicted('evicted');
+    await deleted('deleted', { creationTimestamp: '2026-02-01T00:00:00Z' });
+    assert.equal((await run({ dryRun: true })).restoredFrom, 'evicted');
+    assert.equal((await run({ dryRun: true, uid: 'deleted' })).restoredFrom, 'deleted');
+  });
+
+  it('says on an older incarnation which archived one of its name it knows of', async () => {
+    const { client, deleted, evicted, restore: run } = setUp();
+    await deleted('old', { annotations: { 'michelangelo/allow-archived-name': 'another' } });
+    await evicted('evicted');
+    await run({ uid: 'old' });
+    assert.deepEqual(client.object(KEY)?.metadata.annotations, {
+      'michelangelo/RestoredFrom': 'old',
+      'michelangelo/allow-archived-name': 'evicted',
+    });
+  });
+
+  it('asks the API server first, and creates nothing where it refuses or for a dry run', async () => {
+    const { client, deleted, restore: run } = setUp();
+    await deleted('old');
+    assert.equal((await run({ dryRun: true })).outcome, 'would be restored');
+    assert.equal(client.object(KEY), undefined);
+    client.failures.push({ call: 'create', error: new KubeError('Invalid', 'refused by the schema') });
+    await assert.rejects(run(), { code: 'KUBE_INVALID' });
+    assert.equal(client.object(KEY), undefined);
+  });
+
+  it('refuses a name that is in use', async () => {
+    const { client, deleted, restore: run } = setUp();
+    await deleted('old');
+    client.put(aModel({ uid: 'another' }));
+    await assert.rejects(run(), { code: 'RESTORE_CONFLICT', message: /another/ });
+  });
+
+  it('refuses what is in the cluster and what was never stored', async () => {
+    const { storage, restore: run } = setUp();
+    await assert.rejects(run(), { code: 'RESTORE_NOTHING_STORED' });
+    await storage.upsert(rowOf(aModel({ uid: 'live' })));
+    await assert.rejects(run({ uid: 'live' }), { code: 'RESTORE_NOT_ENDED' });
+  });
+
+  it('finishes a restore that was broken off before the status', async () => {
+    const { client, deleted, restore: run } = setUp();
+    await deleted('old');
+    client.failures.push({ call: 'mergePatch', error: new KubeError('Unavailable', 'cut') });
+    await assert.rejects(run(), { code: 'KUBE_UNAVAILABLE' });
+    const { uid } = await run();
+    assert.equal(uid, client.object(KEY)?.metadata.uid);
+    assert.deepEqual(client.object(KEY)?.['status'], { state: 'of old' });
+  });
+
+  it('leaves out marks, owners, finalizers of others and what MySQL never had, and says so', () => {
+    const kind = { ...modelKind, sensitive: [['spec', 'token']] };
+    const object = aModel(
+      {
+        finalizers: [FINALIZER, 'other/one'],
+        annotations: { [DELETING_ANNOTATION]: 'true', [IMMUTABLE_ANNOTATION]: 'true', kept: 'yes' },
+        ownerReferences: [{ uid: 'gone' }],
+        deletionTimestamp: '2026-01-03T00:00:00Z',
+      },
+      { token: '[redacted]' },
+    );
+    const { manifest, missing, dropped } = manifestOf(kind, object);
+    assert.deepEqual(manifest['metadata'], {
+      namespace: 'a-namespace',
+      name: 'a-model',
+      finalizers: [FINALIZER],
+      annotations: { kept: 'yes', 'michelangelo/RestoredFrom': object.metadata.uid },
+    });
+    assert.deepEqual(manifest['spec'], { algorithm: 'xgboost' });
+    assert.deepEqual(missing, ['spec.token']);
+    assert.deepEqual(dropped, ['metadata.ownerReferences', 'the finalizer other/one']);
+  });
+});

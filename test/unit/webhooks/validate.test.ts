@@ -1,0 +1,123 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { Express } from 'express';
+import request from 'supertest';
+import { type JsonObject, valueAt } from '../../../src/base/json.ts';
+import type { ValidatingPolicy, Verdict } from '../../../webhooks/policy.ts';
+import { aReview } from '../../support/review.ts';
+import { aWebhookApp } from '../../support/webhook-app.ts';
+
+const rule = (verdict: Verdict): ValidatingPolicy => ({
+  name: 'a-rule',
+  appliesTo: ({ operation }) => operation !== 'DELETE',
+  review: () => verdict,
+});
+
+const refusing = rule({ allowed: false, message: 'spec.version 2 -> 1 is a downgrade; do not' });
+
+interface Answered {
+  readonly status: number;
+  readonly text: string;
+  readonly body: unknown;
+}
+
+async function post(app: Express, review: JsonObject, query = '?timeout=5s'): Promise<Answered> {
+  const sent = request(app).post(`/validate${query}`).set('Content-Type', 'application/json');
+  const { status, text, body } = (await sent.send(JSON.stringify(review))) as Answered;
+  return { status, text, body };
+}
+
+describe('POST /validate', () => {
+  it('refuses with HTTP 200, code 403, reason Forbidden and the message of the rule', async () => {
+    const { app } = aWebhookApp({ policies: [refusing] });
+    const { status, body } = await post(app, aReview());
+    assert.equal(status, 200);
+    assert.deepEqual(body, {
+      apiVersion: 'admission.k8s.io/v1',
+      kind: 'AdmissionReview',
+      response: {
+        uid: 'review-uid',
+        allowed: false,
+        auditAnnotations: { rule: 'a-rule' },
+        status: { code: 403, reason: 'Forbidden', message: 'spec.version 2 -> 1 is a downgrade; do not' },
+      },
+    });
+  });
+
+  it('logs each denial with who, what and which rule, and nothing of the object', async () => {
+    const { app, logger } = aWebhookApp({ policies: [refusing] });
+    await post(app, aReview({ object: { metadata: { name: 'a-model' }, spec: { token: 's3cr3t' } } }));
+    const denials = logger.lines.filter(({ message }) => message === 'Denied');
+    assert.equal(denials.length, 1);
+    const { uid: _uid, level: _level, ...denial } = denials[0]!;
+    assert.deepEqual(denial, {
+      plural: 'models',
+      namespace: 'a-namespace',
+      name: 'a-model',
+      operation: 'CREATE',
+      dryRun: false,
+      username: 'somebody',
+      rule: 'a-rule',
+      reason: 'spec.version 2 -> 1 is a downgrade; do not',
+      message: 'Denied',
+    });
+    assert.doesNotMatch(JSON.stringify(logger.lines), /s3cr3t/);
+  });
+
+  it('passes warnings on, each on one line and no longer than the API server takes', async () => {
+    const warned = rule({ allowed: true, warnings: ['first\nsecond', 'x'.repeat(300)] });
+    const { body } = await post(aWebhookApp({ policies: [warned] }).app, aReview());
+    const warnings = valueAt(body, ['response', 'warnings']) as string[];
+    assert.equal(warnings[0], 'first second');
+    assert.equal(warnings[1]?.length, 256);
+  });
+
+  it('cuts a message to one line of 200 characters', async () => {
+    const { app } = aWebhookApp({ policies: [rule({ allowed: false, message: `a\r\n${'b'.repeat(500)}` })] });
+    const { body } = await post(app, aReview());
+    const message = valueAt(body, ['response', 'status', 'message']) as string;
+    assert.match(message, /^a b+\.\.\.$/);
+    assert.equal(message.length, 200);
+  });
+
+  it('answers 500 where a rule fails, so that the failurePolicy decides', async () => {
+    const broken: ValidatingPolicy = { ...refusing, review: () => Promise.reject(new RangeError('s3cr3t')) };
+    const { app, metrics } = aWebhookApp({ policies: [broken] });
+    const { status, text } = await post(app, aReview());
+    assert.equal(status, 500);
+    assert.doesNotMatch(text, /allowed|s3cr3t/);
+    assert.deepEqual(await metrics('controller_runtime_webhook_panics_total'), [
+      'controller_runtime_webhook_panics_total 1',
+    ]);
+  });
+
+  it('answers 504 before the API server gives up, and tells the rule to stop', async () => {
+    let stopped = false;
+    const endless: ValidatingPolicy = {
+      ...refusing,
+      review: (_request, { signal }) =>
+        new Promise(() => {
+          signal.addEventListener('abort', () => (stopped = true));
+        }),
+    };
+    const { status, text } = await post(aWebhookApp({ policies: [endless] }).app, aReview(), '?timeout=100ms');
+    assert.equal(status, 504);
+    assert.match(text, /no answer within 90 ms/);
+    assert.doesNotMatch(text, /allowed/);
+    assert.equal(stopped, true);
+  });
+
+  it('counts what each rule decides, from zero on, and no dry run', async () => {
+    const { app, metrics } = aWebhookApp({ policies: [refusing] });
+    const lines = (): Promise<readonly string[]> =>
+      metrics('ingester_admission_decisions_total{policy="a-rule",outcome="denied"}');
+    assert.deepEqual(await lines(), ['ingester_admission_decisions_total{policy="a-rule",outcome="denied"} 0']);
+    await post(app, aReview());
+    await post(app, aReview({ dryRun: true }));
+    await post(app, aReview({ operation: 'DELETE' }));
+    assert.deepEqual(await lines(), ['ingester_admission_decisions_total{policy="a-rule",outcome="denied"} 1']);
+    assert.deepEqual(await metrics('controller_runtime_webhook_requests_total{webhook="/validate",code="200"}'), [
+      'controller_runtime_webhook_requests_total{webhook="/validate",code="200"} 3',
+    ]);
+  });
+});

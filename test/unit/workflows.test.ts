@@ -1,0 +1,71 @@
+// The workflows name what exists, run no longer than they have to, and may do no more than they need.
+import assert from 'node:assert/strict';
+import { existsSync, globSync, readFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { describe, it } from 'node:test';
+import { parse } from 'yaml';
+
+const root = join(import.meta.dirname, '../..');
+
+interface Step {
+  readonly uses?: string;
+  readonly run?: string;
+}
+
+interface Workflow {
+  readonly permissions?: Readonly<Record<string, string>>;
+  readonly jobs: Readonly<Record<string, Job>>;
+}
+
+interface Job {
+  readonly 'timeout-minutes'?: number;
+  readonly strategy?: { readonly matrix: { readonly include: readonly { readonly node: string }[] } };
+  readonly steps: readonly Step[];
+}
+
+const workflows = globSync('.github/workflows/*.yaml', { cwd: root }).map((file) => {
+  return { name: basename(file, '.yaml'), ...(parse(readFileSync(join(root, file), 'utf8')) as Workflow) };
+});
+const jobs = workflows.flatMap(({ jobs: all }) => Object.values(all));
+const steps = jobs.flatMap((job) => job.steps);
+const { scripts, version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
+  scripts: Readonly<Record<string, string>>;
+  version: string;
+};
+
+describe('the workflows', () => {
+  it('say what they may do, and end', () => {
+    assert.deepEqual(workflows.map(({ name }) => name).sort(), ['kind', 'release']);
+    for (const { name, permissions } of workflows) assert.ok(permissions !== undefined, name);
+    for (const job of jobs) assert.ok((job['timeout-minutes'] ?? 0) > 0);
+  });
+
+  it('run scripts that exist', () => {
+    for (const { run = '' } of steps) {
+      for (const [path] of run.matchAll(/\b(?:hack|src)\/[\w./-]+/g)) assert.ok(existsSync(join(root, path)), path);
+      for (const [, script = ''] of run.matchAll(/npm run ([a-z]+)/g)) assert.ok(script in scripts, script);
+    }
+  });
+
+  it('use actions of a version, and node images by digest', () => {
+    for (const { uses } of steps) if (uses !== undefined) assert.match(uses, /@v\d+/);
+    const nodes = jobs.flatMap(({ strategy }) => strategy?.matrix.include.map(({ node }) => node) ?? []);
+    assert.ok(nodes.length >= 2);
+    for (const node of nodes) assert.match(node, /^kindest\/node:v1\.\d+\.\d+@sha256:[0-9a-f]{64}$/);
+  });
+
+  it('test the oldest Kubernetes that the docs and the chart promise', () => {
+    const nodes = jobs.flatMap(({ strategy }) => strategy?.matrix.include.map(({ node }) => node) ?? []);
+    const oldest = Math.min(...nodes.map((node) => Number(/:v1\.(\d+)/.exec(node)?.[1])));
+    assert.match(
+      readFileSync(join(root, 'docs/compatibility.md'), 'utf8'),
+      new RegExp(`Kubernetes \\| 1\\.${oldest} and newer`),
+    );
+    assert.match(readFileSync(join(root, 'hack/release/chart.ts'), 'utf8'), new RegExp(`'>=1\\.${oldest}\\.0-0'`));
+  });
+
+  it('release the version of the manifests', () => {
+    const kustomized = readFileSync(join(root, 'config/base/webhook/deployment.yaml'), 'utf8');
+    assert.match(kustomized, new RegExp(`michelangelo-ingester:${version.replaceAll('.', '\\.')}$`, 'm'));
+  });
+});
