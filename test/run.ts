@@ -4,7 +4,9 @@ import { spawnSync } from 'node:child_process';
 import { globSync } from 'node:fs';
 import { join } from 'node:path';
 import { findBinaries } from '../hack/local/binaries.ts';
+import { findChromium } from '../hack/local/chromium.ts';
 import { findDatabasePrograms } from '../hack/local/database-programs.ts';
+import { findHelm } from '../hack/local/helm.ts';
 import { progressOnStderr } from '../hack/local/progress.ts';
 
 const root = join(import.meta.dirname, '..');
@@ -15,7 +17,7 @@ const suites: readonly { readonly folder: string; readonly servers: boolean; rea
   { folder: 'unit', servers: false, concurrency: 2 },
   { folder: 'property', servers: false, concurrency: 2 },
   { folder: 'contract', servers: true, concurrency: 1 },
-  { folder: 'integration', servers: true, concurrency: 1 },
+  { folder: 'integration', servers: true, concurrency: 2 },
   { folder: 'e2e', servers: true, concurrency: 2 },
 ];
 
@@ -40,7 +42,12 @@ async function prepareServers(): Promise<void> {
   await findBinaries(preparation);
   if (process.env['INGESTER_MYSQL_URL'] === undefined) await findDatabasePrograms('mysql', preparation);
   if (process.env['INGESTER_MARIADB_URL'] === undefined) await findDatabasePrograms('mariadb', preparation);
+  await findChromium(preparation);
+  await findHelm(preparation);
 }
+
+/** A test that hangs fails; the whole crash matrix takes longer than any other. */
+const timeoutMs = process.env['CRASH_MATRIX'] === 'write' ? 3_600_000 : 600_000;
 
 const started = performance.now();
 if (wanted.length === 0) run('check', ['hack/check.ts']);
@@ -50,6 +57,6 @@ for (const { folder, servers, concurrency } of suites) {
   if (files.length === 0) continue;
   if (servers && !prepared) await prepareServers();
   prepared ||= servers;
-  run(`${folder} tests`, ['--test', `--test-concurrency=${concurrency}`, '--test-timeout=600000', ...files]);
+  run(`${folder} tests`, ['--test', `--test-concurrency=${concurrency}`, `--test-timeout=${timeoutMs}`, ...files]);
 }
 process.stdout.write(`\nAll passed in ${Math.round((performance.now() - started) / 1000)} s.\n`);

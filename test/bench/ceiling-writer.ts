@@ -1,7 +1,9 @@
-// The ceiling: the same rows, in a loop of bare multi-row inserts with prepared statements. It knows no outcomes, no
-// guard, no queue and no updates, and its parameters are ready before the clock starts.
+// The ceiling: the same rows, in a loop of bare multi-row inserts, or updates that leave labels and annotations alone,
+// with prepared statements. It knows no outcomes, no locks and no queue, and its parameters are ready before the clock
+// starts.
 import type { Connection } from 'mysql2/promise';
 import { pendingWrite } from '../../src/storage/mysql/pending-write.ts';
+import { toSqlTime } from '../../src/storage/mysql/sql-time.ts';
 import { type KindStatements, statementsFor } from '../../src/storage/mysql/statements.ts';
 import type { ObjectRow } from '../../src/storage/row.ts';
 
@@ -14,21 +16,25 @@ export type PreparedBatch = readonly {
   readonly parameters: readonly (string | number | Buffer | null)[];
 }[];
 
-export function prepareBatch(rows: readonly ObjectRow[]): PreparedBatch {
+export function prepareBatch(rows: readonly ObjectRow[], phase: 'insert' | 'update' = 'insert'): PreparedBatch {
   const [first] = rows;
   if (first === undefined) return [];
   const statements: KindStatements = statementsFor(first.kind);
   const live = { statement: 'write', state: 'live' } as const;
   const mains = rows.map((row) => pendingWrite(row, live, new Date()).parameters);
   const pairsOf = (part: 'labels' | 'annotations') =>
-    rows.flatMap((row) => row[part].map(([key, value]) => [row.uid, key, value]));
-  const insertOnly = (sql: string): string => sql.replace(/ ON DUPLICATE KEY UPDATE .*$/, '');
+    rows.flatMap((row) =>
+      row[part].map(([key, value]) => [row.uid, key, value, ...(part === 'labels' ? [toSqlTime(row.createTime)] : [])]),
+    );
+  const insertOnly = (sql: string): string =>
+    phase === 'update' ? sql : sql.replace(/ ON DUPLICATE KEY UPDATE .*$/, '');
   const pieces = (items: readonly (readonly unknown[])[], size: number, sql: (count: number) => string) =>
     Array.from({ length: Math.ceil(items.length / size) }, (_, index) => {
       const piece = items.slice(index * size, (index + 1) * size);
       const parameters = piece.flat().map((value) => (value instanceof Uint8Array ? Buffer.from(value) : value));
       return { sql: insertOnly(sql(piece.length)), parameters: parameters as (string | number | Buffer | null)[] };
     });
+  if (phase === 'update') return pieces(mains, MAIN_ROWS, statements.write);
   return [
     ...pieces(mains, MAIN_ROWS, statements.insert),
     ...pieces(pairsOf('labels'), PAIR_ROWS, statements.labels.put),

@@ -8,9 +8,14 @@ export interface BenchReport {
   figure(key: string, value: number | undefined): void;
 }
 
+export interface BenchSize {
+  /** Objects to work with where a bench can be made smaller; its targets are for its own number. */
+  readonly objects?: number;
+}
+
 export interface Bench {
   readonly name: string;
-  run(report: BenchReport): Promise<void>;
+  run(report: BenchReport, size: BenchSize): Promise<void>;
 }
 
 export function median(values: readonly number[]): number {

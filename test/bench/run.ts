@@ -1,10 +1,15 @@
-// Measures: npm run bench -- <name> [--json]. A table for people; with --json the last line is one object.
+// Measures: npm run bench -- <name> [--json] [--objects=<number>]. A table for people; with --json the last line is one
+// object. Fewer objects are for a slow machine.
 import process from 'node:process';
+import { admissionBench } from './admission.ts';
+import { deletionBench } from './deletion.ts';
+import { queryBench } from './query.ts';
 import type { Bench, BenchReport } from './report.ts';
 import { runtimeBench } from './runtime.ts';
 import { storageBench } from './storage.ts';
+import { syncBench } from './sync.ts';
 
-const benches: readonly Bench[] = [runtimeBench, storageBench];
+const benches: readonly Bench[] = [admissionBench, runtimeBench, storageBench, queryBench, syncBench, deletionBench];
 
 class TableReport implements BenchReport {
   readonly figures: Record<string, number | null> = {};
@@ -14,8 +19,11 @@ class TableReport implements BenchReport {
     process.stdout.write(`${text}\n`);
   }
 
+  /** Shown at once as well: a bench takes minutes. */
   row(cells: Readonly<Record<string, string | number>>): void {
     this.#rows.push(cells);
+    const parts = Object.entries(cells).map(([column, value], index) => (index === 0 ? value : `${column} ${value}`));
+    process.stderr.write(`${parts.join(', ')}\n`);
   }
 
   figure(key: string, value: number | undefined): void {
@@ -38,12 +46,14 @@ class TableReport implements BenchReport {
 
 async function main(argv: readonly string[]): Promise<number> {
   const bench = benches.find(({ name }) => name === argv.find((argument) => !argument.startsWith('--')));
-  if (bench === undefined) {
-    process.stderr.write(`Usage: npm run bench -- <${benches.map(({ name }) => name).join('|')}> [--json]\n`);
+  const objects = argv.find((argument) => argument.startsWith('--objects='))?.slice('--objects='.length);
+  if (bench === undefined || (objects !== undefined && !/^[1-9]\d*$/.test(objects))) {
+    const names = benches.map(({ name }) => name).join('|');
+    process.stderr.write(`Usage: npm run bench -- <${names}> [--json] [--objects=<number>]\n`);
     return 2;
   }
   const report = new TableReport();
-  await bench.run(report);
+  await bench.run(report, objects === undefined ? {} : { objects: Number(objects) });
   report.flush();
   if (argv.includes('--json')) process.stdout.write(`${JSON.stringify(report.figures)}\n`);
   return 0;

@@ -1,13 +1,19 @@
 // The objects that the storage bench writes: pipeline runs with 8 labels and 4 annotations.
+import type { KubernetesObject } from '../../src/api/object.ts';
 import type { ObjectRow } from '../../src/storage/row.ts';
 import { rowOf } from '../support/objects.ts';
 
 const numbers = (count: number): readonly number[] => Array.from({ length: count }, (_, index) => index);
 
-/** One state of one object whose json has about this many bytes. */
+/** The row of `benchObject`. */
 export function benchRow(uid: string, resourceVersion: number, jsonBytes: number): ObjectRow {
+  return rowOf(benchObject(uid, resourceVersion, jsonBytes));
+}
+
+/** One state of one object whose json has about this many bytes. */
+export function benchObject(uid: string, resourceVersion: number, jsonBytes: number): KubernetesObject {
   const index = Number(uid.split('-').at(-1));
-  return rowOf({
+  return {
     apiVersion: 'michelangelo.api/v2',
     kind: 'PipelineRun',
     metadata: {
@@ -32,7 +38,7 @@ export function benchRow(uid: string, resourceVersion: number, jsonBytes: number
       input: { attempt: resourceVersion, text: filler(Math.max(0, jsonBytes - 1550), index) },
     },
     status: { state: 'PIPELINE_RUN_STATE_RUNNING' },
-  });
+  };
 }
 
 /** Text that does not compress to nothing, the same for the same seed. */

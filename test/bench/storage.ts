@@ -2,20 +2,19 @@
 import { type Connection, createConnection } from 'mysql2/promise';
 import { type BundleDatabase, createBundleDatabase } from '../../hack/local/bundle-database.ts';
 import { startDatabase } from '../../hack/local/mysql.ts';
-import { allKinds } from '../../src/api/kinds.ts';
 import { systemClock } from '../../src/base/clock.ts';
-import { migrate } from '../../src/storage/mysql/migrate.ts';
-import { knownMigrationNames, migrationsFor } from '../../src/storage/mysql/migration-files.ts';
 import { MysqlMetadataStorage } from '../../src/storage/mysql/mysql-storage.ts';
 import type { MysqlOptions } from '../../src/storage/mysql/pool.ts';
 import { tablesOf } from '../../src/storage/mysql/tables.ts';
 import type { ObjectRow } from '../../src/storage/row.ts';
+import { migrateAll } from '../support/migrations.ts';
 import { kindNamed } from '../support/objects.ts';
 import { prepareBatch, writePrepared } from './ceiling-writer.ts';
 import { OriginalWriter, originalTables, type Preparing } from './original-writer.ts';
 import { type Bench, type BenchReport, median, rounded } from './report.ts';
 import { type Cost, Meter } from './storage-meter.ts';
 import { benchRow } from './storage-objects.ts';
+import { reads } from './storage-reads.ts';
 
 const ROUNDS = 3;
 const OUR_OBJECTS = 4096;
@@ -52,13 +51,15 @@ async function runStorageBench(report: BenchReport): Promise<void> {
       maxIdleConns: 10,
       connMaxLifetimeMs: 0,
     };
-    await migrate({ ...options, ...database.migrator }, migrationsFor(allKinds), knownMigrationNames());
+    await migrateAll({ ...options, ...database.migrator });
     for (const statement of originalTables(kind, PREFIX)) await database.query(statement);
     const storage = new MysqlMetadataStorage(options, systemClock);
     const access = { ...account, ...database.writer, charset: 'utf8mb4_bin' };
     const connections = await Promise.all(Array.from({ length: 10 }, () => createConnection(access)));
     report.note(`MySQL ${server.version}, durable (flush at commit, synced binary log); medians of ${ROUNDS} rounds`);
     await writes({ meter: new Meter(server, database), database, storage, connections, report });
+    for (const table of tablesOf(kind)) await database.query(`TRUNCATE TABLE \`${table}\``);
+    await reads(report, database, storage, kind);
     await storage.close();
     for (const connection of connections) connection.destroy();
     if (server.external) await database.drop();
@@ -69,7 +70,8 @@ async function runStorageBench(report: BenchReport): Promise<void> {
 
 const variants = ['ours', 'original-1', 'original-10', 'original-10-kept', 'ceiling'] as const;
 type Variant = (typeof variants)[number];
-type Phase = 'insert' | 'update';
+const phases = ['insert', 'update'] as const;
+type Phase = (typeof phases)[number];
 
 async function writes(context: Context): Promise<void> {
   const ratios = new Map<string, number[]>();
@@ -86,6 +88,8 @@ async function writes(context: Context): Promise<void> {
     'update_vs_original_10',
     'insert_vs_ceiling',
     'insert_vs_original_10_kept',
+    'update_vs_ceiling',
+    'update_ceiling_vs_original_10',
   ];
   for (const key of higherIsBetter) context.report.figure(key, worst(key, Math.min));
   context.report.figure('server_cpu_vs_original', worst('server_cpu_vs_original', Math.max));
@@ -102,10 +106,9 @@ async function oneRound(context: Context, { bytes, round, costs }: Round): Promi
     const prefix = variant.startsWith('original') ? PREFIX : '';
     for (const table of tablesOf(kind)) await context.database.query(`TRUNCATE TABLE \`${prefix}${table}\``);
     const uids = Array.from({ length: countOf(variant) }, (_, index) => `${variant}-${bytes}-${round}-${index}`);
-    const phases: readonly Phase[] = variant === 'ceiling' ? ['insert'] : ['insert', 'update'];
     for (const phase of phases) {
       const rows = uids.map((uid) => benchRow(uid, phase === 'insert' ? 1 : 2, bytes));
-      const cost = await writeRows(context, variant, rows);
+      const cost = await writeRows(context, { variant, phase }, rows);
       const key = `${variant} ${phase}`;
       costs.set(key, [...(costs.get(key) ?? []), cost]);
     }
@@ -117,7 +120,12 @@ function countOf(variant: Variant): number {
   return variant.startsWith('original') ? ORIGINAL_OBJECTS.ten : OUR_OBJECTS;
 }
 
-async function writeRows(context: Context, variant: Variant, rows: readonly ObjectRow[]): Promise<Cost> {
+interface Writing {
+  readonly variant: Variant;
+  readonly phase: Phase;
+}
+
+async function writeRows(context: Context, { variant, phase }: Writing, rows: readonly ObjectRow[]): Promise<Cost> {
   const { meter, storage, connections } = context;
   switch (variant) {
     case 'ours':
@@ -130,7 +138,7 @@ async function writeRows(context: Context, variant: Variant, rows: readonly Obje
       return original(context, rows, 10, 'kept');
     case 'ceiling': {
       const batches = Array.from({ length: rows.length / CEILING_BATCH }, (_, index) =>
-        prepareBatch(rows.slice(index * CEILING_BATCH, (index + 1) * CEILING_BATCH)),
+        prepareBatch(rows.slice(index * CEILING_BATCH, (index + 1) * CEILING_BATCH), phase),
       );
       const cost = await meter.measure(batches, LANES, (batch, lane) => writePrepared(connections[lane]!, batch));
       return {
@@ -179,5 +187,7 @@ function report(
   ratio('update_vs_original_10', 'ours update', 'original-10 update');
   ratio('insert_vs_original_10_kept', 'ours insert', 'original-10-kept insert');
   ratio('insert_vs_ceiling', 'ours insert', 'ceiling insert');
+  ratio('update_vs_ceiling', 'ours update', 'ceiling update');
+  ratio('update_ceiling_vs_original_10', 'ceiling update', 'original-10 update');
   ratio('server_cpu_vs_original', 'ours insert', 'original-10 insert', 'serverMicros');
 }

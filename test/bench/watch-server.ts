@@ -25,7 +25,7 @@ const managedFields = [
     time: '2026-01-01T00:00:00Z',
     fieldsType: 'FieldsV1',
     fieldsV1: {
-      'f:spec': Object.fromEntries(Array.from({ length: 34 }, (_, index) => [`f:fieldNumber${index}`, { '.': {} }])),
+      'f:spec': Object.fromEntries(Array.from({ length: 44 }, (_, index) => [`f:fieldNumber${index}`, { '.': {} }])),
     },
   },
 ];
@@ -51,7 +51,7 @@ function objectText(index: number, version: number): string {
       algorithm: 'xgboost',
       description: 'd'.repeat(400),
       owner: { name: 'bench' },
-      qualityScores: Array.from({ length: 24 }, (_, score) => ({
+      qualityScores: Array.from({ length: 32 }, (_, score) => ({
         name: `score-${score}`,
         source: 'bench',
         value: 0.5,

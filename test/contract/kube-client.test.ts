@@ -240,6 +240,17 @@ describe('with a real control plane', () => {
       items.map((item) => [item.metadata.name, item['spec']]),
       [['labelled', undefined]],
     );
+    const nothing = { ...options, labelSelector: 'pick=nobody' };
+    assert.deepEqual((await client.list(resource, nothing, new AbortController().signal)).items, []);
+  });
+
+  it('lists nothing where nothing matches, of metadata too', async () => {
+    for (const metadataOnly of [true, false]) {
+      const options = { namespace: NS, labelSelector: 'pick=nobody', metadataOnly, limit: 10 };
+      const { items, resourceVersion } = await client.list(resource, options, new AbortController().signal);
+      assert.deepEqual(items, []);
+      assert.match(resourceVersion, /^\d+$/);
+    }
   });
 
   it('streams the existing objects, then the bookmark that ends them', async () => {

@@ -154,6 +154,35 @@ export function storageContract(name: string, storageFor: () => MetadataStorage)
       assert.equal((await storage.getById(modelKind, id.uid))?.state, 'deleted');
     });
 
+    it('is live again when the wish to evict is taken back in a newer state', async () => {
+      const storage = storageFor();
+      const id = fresh();
+      await storage.requestEviction(aModelRow({ ...id, resourceVersion: '5' }), at);
+      assert.equal(await storage.upsert(aModelRow({ ...id, resourceVersion: '5' })), 'unchanged');
+      assert.equal(await storage.upsert(aModelRow({ ...id, resourceVersion: '4' })), 'stale');
+      assert.equal((await storage.getById(modelKind, id.uid))?.state, 'evicting');
+      assert.equal(await storage.upsert(aModelRow({ ...id, resourceVersion: '6' })), 'updated');
+      assert.equal((await storage.getById(modelKind, id.uid))?.state, 'live');
+      await storage.finish(aModelRow({ ...id, resourceVersion: '7' }), at);
+      assert.equal((await storage.getById(modelKind, id.uid))?.state, 'deleted');
+    });
+
+    it('does not revive an evicted row by a late event', async () => {
+      const storage = storageFor();
+      const id = fresh();
+      await storage.requestEviction(aModelRow({ ...id, resourceVersion: '5' }), at);
+      await storage.finish(aModelRow({ ...id, resourceVersion: '6' }), at);
+      for (const [resourceVersion, outcome] of [
+        ['5', 'stale'],
+        ['6', 'unchanged'],
+      ] as const) {
+        assert.equal(await storage.upsert(aModelRow({ ...id, resourceVersion })), outcome);
+        assert.equal(await storage.requestEviction(aModelRow({ ...id, resourceVersion }), at), outcome);
+        assert.equal(await storage.delete(aModelRow({ ...id, resourceVersion }), at), outcome);
+      }
+      assert.equal((await storage.getById(modelKind, id.uid))?.state, 'evicted');
+    });
+
     it('keeps incarnations of one name apart and finds the living one, else the evicted, else the newest', async () => {
       const storage = storageFor();
       const { name: objectName } = fresh();

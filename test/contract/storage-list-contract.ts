@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
 import type { Condition, LabelRequirement, ListQuery } from '../../src/storage/list-query.ts';
 import type { MetadataStorage } from '../../src/storage/metadata-storage.ts';
+import type { ParameterValues, TemplatePage } from '../../src/storage/query-templates.ts';
 import { aModelRow, modelKind } from '../support/objects.ts';
 
 const at = new Date('2026-05-06T07:08:09.123Z');
@@ -151,6 +152,80 @@ export function storageListContract(name: string, storageFor: () => MetadataStor
       await assert.rejects(ask({ where: { field: 'revision_id', operator: '=', value: '1 OR 1=1' } }), refused);
       await assert.rejects(ask({ where: { field: 'spec.algorithm', operator: 'like', value: '%boost' } }), refused);
       await assert.rejects(ask({ limit: 0 }), refused);
+    });
+
+    it('orders by several fields, each in its direction, and pages through them', async () => {
+      const order = [
+        { field: 'spec.owner.name', direction: 'descending' },
+        { field: 'metadata.creationTimestamp', direction: 'ascending' },
+        { field: 'metadata.name', direction: 'descending' },
+      ] as const;
+      const all = await uids({ order });
+      assert.equal(all.length, 11);
+      const owner = (index: number): number => (index % 3 === 0 ? -1 : index % 3);
+      const expected = [...all].sort(
+        (left, right) => owner(right) - owner(left) || (left % 4) - (right % 4) || (`n${left}` < `n${right}` ? 1 : -1),
+      );
+      assert.deepEqual(all, expected);
+      const seen: string[] = [];
+      let token: string | undefined;
+      do {
+        const next = token === undefined ? {} : { continue: token };
+        const page = await storageFor().list(modelKind, { namespace, order, limit: 2, ...next });
+        seen.push(...page.items.map(({ uid }) => uid));
+        token = page.continue;
+      } while (token !== undefined);
+      assert.deepEqual(
+        seen.map((uid) => Number(uid.slice('list-'.length))),
+        all,
+      );
+      const refused = { code: 'STORAGE_QUERY_UNSUPPORTED' };
+      const five = Array.from({ length: 5 }, () => order[0]);
+      await assert.rejects(storageFor().list(modelKind, { order: five }), refused);
+    });
+
+    it('leaves out of the json what the caller does not want, and then the proto', async () => {
+      const skip = ['spec.owner', 'status', 'metadata.labels', 'nothing.there'];
+      const { items } = await storageFor().list(modelKind, {
+        namespace,
+        skip,
+        labels: [{ key: 'first', operator: 'exists' }],
+      });
+      for (const { json, proto, uid } of items) {
+        const object = JSON.parse(json) as { spec: object; metadata: object };
+        assert.deepEqual([Object.keys(object.spec).sort(), 'status' in object], [['algorithm', 'revisionId'], false]);
+        assert.ok(!('labels' in object.metadata) && proto.length === 0, uid);
+      }
+      assert.equal(items.length, 3);
+      for (const wrong of ['', 'a..b', '$', 'a"b', 'spec.*']) {
+        await assert.rejects(storageFor().list(modelKind, { skip: [wrong] }), { code: 'STORAGE_QUERY_UNSUPPORTED' });
+      }
+    });
+
+    it('answers named queries, page by page', async () => {
+      const ask = (parameters: ParameterValues, page: TemplatePage = {}) =>
+        storageFor().queryByTemplateId(modelKind, 'by-algorithm', parameters, { namespace, ...page });
+      const all = await ask({ algorithm: 'xgboost' });
+      assert.deepEqual(
+        all.items.map(({ uid }) => uid),
+        ['list-03', 'list-02', 'list-05', 'list-01', 'list-04', 'list-00'],
+      );
+      const first = await ask({ algorithm: 'xgboost' }, { limit: 4 });
+      const second = await ask({ algorithm: 'xgboost' }, { limit: 4, continue: first.continue ?? '' });
+      assert.deepEqual(
+        [...first.items, ...second.items].map(({ uid }) => uid),
+        all.items.map(({ uid }) => uid),
+      );
+      const owned = await ask({ algorithm: 'xgboost', owner: 'owner-1' });
+      assert.deepEqual(
+        owned.items.map(({ uid }) => uid),
+        ['list-01', 'list-04'],
+      );
+      assert.deepEqual((await ask({ algorithm: "x' OR '1'='1" })).items, []);
+      await assert.rejects(ask({}), { code: 'QUERY_PARAMETERS_INVALID' });
+      await assert.rejects(storageFor().queryByTemplateId(modelKind, 'no-such', {}), {
+        code: 'QUERY_TEMPLATE_UNKNOWN',
+      });
     });
 
     it('refuses the continue token of another query, and a damaged one', async () => {

@@ -37,7 +37,7 @@ describe('npm run demo', () => {
 
   it('stays up, says how to use it, and cleans up on Ctrl-C', async () => {
     const { child, exit, output } = demo();
-    await eventually(() => assert.match(output(), /It is yours.*tail -f/s), 120_000);
+    await eventually(() => assert.match(output(), /It is yours.*kubectl logs -f/s), 120_000);
     const kubeconfig = /KUBECONFIG=(\S+)/.exec(output())?.[1] ?? '';
     assert.ok(existsSync(kubeconfig));
     child.kill('SIGINT');

@@ -4,6 +4,7 @@ import { before, describe, it } from 'node:test';
 import { probe } from '../../hack/local/role-process.ts';
 import { aManifest, Cluster, kind } from '../support/cluster.ts';
 import { eventually, throughout } from '../support/eventually.ts';
+import { leaks, saidBy, secretsOf } from '../support/leaks.ts';
 import { useBundle } from '../support/use-bundle.ts';
 
 const NS = 'faults';
@@ -65,6 +66,9 @@ describe('the bundle under faults', () => {
   });
 
   it('counts its work in /metrics, under the names of controller-runtime', async () => {
+    await create('too-long-for-a-column', { algorithm: 'x'.repeat(300) });
+    const unfit = /ingester_column_values_unfit_total\{kind="Model",column="algorithm"\} [1-9]/;
+    await eventually(async () => assert.match((await probe(bundle().reconcilerHealthPort, '/metrics')).body, unfit));
     const { status, body } = await probe(bundle().reconcilerHealthPort, '/metrics');
     assert.equal(status, 200);
     assert.match(body, /controller_runtime_reconcile_total\{controller="ingester_Model",result="success"\} [1-9]/);
@@ -143,6 +147,7 @@ describe('the bundle under faults', () => {
   });
 
   it('waits for a CRD that is taken away, and starts again when it is back', async () => {
+    await cluster.kubectl('annotate', 'crd', 'rayjobs.michelangelo.api', 'michelangelo/allow-crd-delete=true');
     await cluster.kubectl('delete', 'crd', 'rayjobs.michelangelo.api');
     await eventually(() => assert.match(cluster.reconcilerLog(), /CRD rayjobs\.michelangelo\.api is not installed/));
     const { body } = await probe(bundle().reconcilerHealthPort, '/readyz');
@@ -169,6 +174,10 @@ describe('the bundle under faults', () => {
     await gone('existing');
     await bundle().webhook.start();
     assert.equal((await cluster.create(aManifest('Model', NS, 'accepted'))).code, 0);
+  });
+
+  it('says no secret in all of this, whatever failed', async () => {
+    assert.deepEqual(leaks(await saidBy(bundle()), secretsOf(bundle())), []);
   });
 
   it('loses no row and wedges no object in all of this', async () => {

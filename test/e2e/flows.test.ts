@@ -6,6 +6,7 @@ import { canonicalJson } from '../../src/base/json.ts';
 import { decodeObject } from '../../src/proto/decode.ts';
 import { aManifest, Cluster, kind, type Row } from '../support/cluster.ts';
 import { eventually } from '../support/eventually.ts';
+import { leaks, saidBy, secretsOf } from '../support/leaks.ts';
 import { useBundle } from '../support/use-bundle.ts';
 
 const NS = 'ingester-test';
@@ -222,6 +223,36 @@ describe('the bundle', () => {
     assert.notEqual(row['evict_time'], null);
   });
 
+  it('archives what GitOps owns where it is, keeps it archived when it is pruned, and warns of the mark for deletion', async () => {
+    const [name, model] = ['owned', kind('Model')];
+    const annotations = { 'argocd.argoproj.io/tracking-id': `shop:michelangelo.api/Model:${NS}/${name}` };
+    await cluster.apply(aManifest('Model', NS, name, { metadata: { namespace: NS, name, annotations } }));
+    await cluster.patch(model, NS, name, { metadata: { annotations: { 'michelangelo/Immutable': 'true' } } });
+    await eventually(async () => {
+      const reasons = 'jsonpath={.items[*].reason}';
+      const about = `regarding.name=${name}`;
+      const said = await cluster.kubectl(
+        'get',
+        'events.events.k8s.io',
+        '-n',
+        NS,
+        '--field-selector',
+        about,
+        '-o',
+        reasons,
+      );
+      assert.match(said, /Retained/);
+    });
+    const marked = ['annotate', 'models.michelangelo.api', '-n', NS, name, 'michelangelo/Deleting=true'];
+    const { code, stderr } = await cluster.tryKubectl(...marked, '--dry-run=server');
+    assert.equal(code, 0, stderr);
+    assert.match(stderr, /Warning: Argo CD application "shop" would create this object again/);
+    await cluster.kubectl('delete', 'models.michelangelo.api', '-n', NS, name, '--timeout=60s');
+    const row = await cluster.row(model, NS, name);
+    assert.equal(row['delete_time'], null);
+    assert.notEqual(row['evict_time'], null);
+  });
+
   it('evicting an owner leaves its dependants in the cluster', async () => {
     await cluster.apply(aManifest('Pipeline', NS, 'owner', { spec: {} }));
     const owner = await cluster.get(kind('Pipeline'), NS, 'owner');
@@ -284,7 +315,6 @@ describe('the bundle', () => {
     const name = 'unguarded';
     await cluster.kubectl('delete', 'mutatingwebhookconfiguration', 'ingester-finalizer');
     await cluster.apply(aManifest('RayJob', NS, name, { spec: { entrypoint: 'x' } }));
-    assert.equal((await cluster.get(kind('RayJob'), NS, name))?.metadata.finalizers, undefined);
     await cluster.patch(kind('RayJob'), NS, name, { metadata: { annotations: { 'michelangelo/Immutable': 'true' } } });
     await eventually(async () => assert.equal(await cluster.get(kind('RayJob'), NS, name), undefined));
     const row = await cluster.row(kind('RayJob'), NS, name);
@@ -292,11 +322,24 @@ describe('the bundle', () => {
     assert.equal(row['delete_time'], null);
   });
 
-  it('never logs an object or a secret, and logs no error in all of this', () => {
+  it('never logs an object, and logs no error in all of this', () => {
     const log = cluster.reconcilerLog();
     assert.doesNotMatch(log, /"level":"error"/);
     assert.doesNotMatch(log, /lightgbm|updated-glue/);
-    assert.ok(!log.includes(bundle().database.writer.password));
+  });
+
+  it('says no secret in logs, metrics, events and ConfigMaps, and writes none into its rows', async () => {
+    const token = 'hdfs-token-of-the-test-0123456789';
+    const pod = { hdfsDelegationToken: token };
+    const spec = { driver: { pod }, executor: { instances: 1, pod } };
+    await cluster.apply(aManifest('SparkJob', NS, 'with-a-token', { spec }));
+    const row = await eventually(() => cluster.row(kind('SparkJob'), NS, 'with-a-token'));
+    assert.match(JSON.stringify(row), /with-a-token/);
+    const proto = Buffer.from(row['proto'] as Uint8Array).toString('latin1');
+    assert.deepEqual(leaks({ row: JSON.stringify(row), proto }, { token }), []);
+    const annotations = await bundle().database.query('SELECT * FROM sparkjob_annotations');
+    assert.deepEqual(leaks({ annotations: JSON.stringify(annotations) }, { token }), []);
+    assert.deepEqual(leaks(await saidBy(bundle()), { ...secretsOf(bundle()), token }), []);
   });
 
   it('has tables for the 13 kinds and for the optional ones only where they are switched on', async () => {

@@ -1,0 +1,196 @@
+// The real parts of an end-to-end bench, and what can be asked of them: who has what, and what it cost.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Bundle, startBundle } from '../../hack/local/bundle.ts';
+import { probe } from '../../hack/local/role-process.ts';
+import type { KindDefinition } from '../../src/api/kind.ts';
+import { defaultKinds } from '../../src/api/kinds.ts';
+import { GROUP, VERSION } from '../../src/api/names.ts';
+import type { KubernetesObject } from '../../src/api/object.ts';
+import { systemClock } from '../../src/base/clock.ts';
+import { CodedError } from '../../src/base/errors.ts';
+import type { KubeClient, Resource } from '../../src/kube/client.ts';
+import { HttpKubeClient } from '../../src/kube/http/http-client.ts';
+import { PooledTransport } from '../../src/kube/http/transport.ts';
+import { kindNamed } from '../support/objects.ts';
+import { benchObject } from './storage-objects.ts';
+
+export const kind: KindDefinition = kindNamed('PipelineRun');
+export const resource: Resource = { group: GROUP, version: VERSION, plural: kind.plural };
+const NAMESPACES = 20;
+const CALLERS = 16;
+const CLOCK_TICKS_PER_SECOND = 100;
+const POLL_MS = 20;
+const never = new AbortController().signal;
+
+export interface CpuSeconds {
+  readonly ours: number;
+  readonly mysql: number;
+}
+
+export class World {
+  readonly bundle: Bundle;
+  readonly client: KubeClient;
+
+  private constructor(bundle: Bundle) {
+    this.bundle = bundle;
+    this.client = new HttpKubeClient(
+      new PooledTransport({ kubeconfig: bundle.controlPlane.kubeconfig, context: '', clock: systemClock }),
+    );
+  }
+
+  /** The reconciler has its shipped settings and is not started. Objects are created with the finalizer, without the webhook. */
+  static async start(configuration: Readonly<Record<string, object>> = {}): Promise<World> {
+    const world = new World(await startBundle({ startReconciler: false, shippedSettings: true, configuration }));
+    await world.bundle.kubectl('delete', 'mutatingwebhookconfigurations,validatingwebhookconfigurations', '--all');
+    const namespaces = { group: '', version: 'v1', plural: 'namespaces' };
+    for (let index = 0; index < NAMESPACES; index += 1) {
+      const metadata = { name: `project-${index}` };
+      await world.client.create(namespaces, '', { apiVersion: 'v1', kind: 'Namespace', metadata });
+    }
+    return world;
+  }
+
+  async stop(): Promise<void> {
+    await this.client.close();
+    await this.bundle.stop();
+  }
+
+  /** Creates the objects and answers what the API server made of them. */
+  create(
+    uids: readonly string[],
+    change: (object: KubernetesObject) => object = (object) => object,
+  ): Promise<readonly KubernetesObject[]> {
+    return parallel(uids, (uid) => {
+      const { metadata, ...rest } = benchObject(uid, 1, 2000);
+      const { name, namespace, labels = {}, annotations = {}, finalizers = [] } = metadata;
+      const manifest = { ...rest, metadata: { name, namespace, labels, annotations, finalizers } };
+      return this.client.create(resource, namespace, change(manifest as unknown as KubernetesObject));
+    });
+  }
+
+  /** Every object of the kind. */
+  async objects(): Promise<readonly KubernetesObject[]> {
+    const items: KubernetesObject[] = [];
+    let continueToken: string | undefined;
+    do {
+      const from = continueToken === undefined ? {} : { continueToken };
+      const page = await this.client.list(resource, { limit: 1000, metadataOnly: true, ...from }, never);
+      items.push(...page.items);
+      ({ continueToken } = page);
+    } while (continueToken !== undefined);
+    return items;
+  }
+
+  query(sql: string): Promise<readonly Record<string, unknown>[]> {
+    return this.bundle.database.query(sql);
+  }
+
+  async count(condition = '1 = 1'): Promise<number> {
+    const [row] = await this.query(`SELECT COUNT(*) AS n FROM \`${kind.table}\` WHERE ${condition}`);
+    return Number(row?.['n']);
+  }
+
+  /** resourceVersion of each row that is not deleted, by uid. */
+  async rows(): Promise<ReadonlyMap<string, string>> {
+    const rows = await this.query(
+      `SELECT uid, CAST(res_version AS CHAR) AS v FROM \`${kind.table}\` WHERE row_state < 2`,
+    );
+    return new Map(rows.map((row) => [String(row['uid']), String(row['v'])]));
+  }
+
+  /** Rows of objects, labels and annotations written since the server started. */
+  async rowWrites(): Promise<number> {
+    const tables = defaultKinds.flatMap(({ table }) => [table, `${table}_labels`, `${table}_annotations`]);
+    const list = tables.map((table) => `'${table}'`).join(', ');
+    const [row] = await this.query(
+      `SELECT SUM(COUNT_WRITE) AS writes FROM performance_schema.table_io_waits_summary_by_table
+       WHERE OBJECT_SCHEMA = DATABASE() AND OBJECT_NAME IN (${list})`,
+    );
+    const writes = Number(row?.['writes']);
+    // Every object was inserted: a server that counts nothing would make any restart look perfect.
+    if (!(writes > 0)) throw new CodedError('BENCH_FAILED', 'MySQL counts no writes of rows');
+    return writes;
+  }
+
+  async clearTables(): Promise<void> {
+    for (const table of [kind.table, `${kind.table}_labels`, `${kind.table}_annotations`]) {
+      await this.query(`TRUNCATE TABLE \`${table}\``);
+    }
+  }
+
+  /** Sum of a metric of the reconciler over the series that match. */
+  async metric(name: string, labels = ''): Promise<number> {
+    const { body } = await probe(this.bundle.reconcilerHealthPort, '/metrics');
+    const lines = body.split('\n').filter((line) => line.startsWith(`${name}{`) && line.includes(labels));
+    return lines.reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0);
+  }
+
+  cpu(): CpuSeconds {
+    const { server, reconciler } = this.bundle;
+    const { directory } = server;
+    const mysqlPid =
+      directory === undefined ? undefined : Number(readFileSync(join(directory, 'server.pid'), 'utf8').trim());
+    return { ours: cpuSeconds(reconciler.pid), mysql: cpuSeconds(mysqlPid) };
+  }
+
+  /** Most memory the reconciler ever had resident, in MiB. */
+  peakMib(): number {
+    const status = readFileSync(`/proc/${this.bundle.reconciler.pid ?? 0}/status`, 'utf8');
+    return Number(/VmHWM:\s+(\d+)/.exec(status)?.[1]) / 1024;
+  }
+
+  /** Kinds that the reconciler has compared with MySQL since it last started. */
+  comparedKinds(): number {
+    const log = readFileSync(this.bundle.reconciler.logFile, 'utf8').split('"Reconciler started"').at(-1) ?? '';
+    return log.split('"Compared with MySQL"').length - 1;
+  }
+
+  /** When the reconciler last said that it started, in milliseconds since 1970. */
+  startedAt(): number {
+    const lines = readFileSync(this.bundle.reconciler.logFile, 'utf8').split('\n');
+    const line = lines.findLast((text) => text.includes('"Reconciler started"')) ?? '{}';
+    return Date.parse((JSON.parse(line) as { time: string }).time);
+  }
+}
+
+/** User and system time of a process and its threads. After the name in parentheses they are fields 12 and 13. */
+function cpuSeconds(pid: number | undefined): number {
+  if (pid === undefined) return Number.NaN;
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
+  return (Number(fields[11]) + Number(fields[12])) / CLOCK_TICKS_PER_SECOND;
+}
+
+/** Resolves when the check holds, with the time it was seen to, in milliseconds since 1970. */
+export async function until(
+  check: () => Promise<boolean>,
+  limitMs: number,
+  what: string,
+  pollMs: number = POLL_MS,
+): Promise<number> {
+  const deadline = Date.now() + limitMs;
+  for (;;) {
+    if (await check()) return Date.now();
+    if (Date.now() > deadline) throw new CodedError('BENCH_TIMEOUT', `Not reached within ${limitMs} ms: ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, pollMs));
+  }
+}
+
+/** The results in the order of the items. */
+export async function parallel<T, R>(
+  items: readonly T[],
+  work: (item: T) => Promise<R>,
+  callers: number = CALLERS,
+): Promise<readonly R[]> {
+  const results: R[] = [];
+  const entries = items.entries();
+  const lane = async (): Promise<void> => {
+    for (const [index, item] of entries) results[index] = await work(item);
+  };
+  await Promise.all(Array.from({ length: callers }, lane));
+  return results;
+}
+
+export function uids(prefix: string, count: number): readonly string[] {
+  return Array.from({ length: count }, (_, index) => `${prefix}-${index}`);
+}

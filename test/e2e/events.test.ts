@@ -1,0 +1,48 @@
+// What the reconciler tells about an object is beside it, where people look first.
+import assert from 'node:assert/strict';
+import { before, describe, it } from 'node:test';
+import { aManifest, Cluster, kind } from '../support/cluster.ts';
+import { eventually } from '../support/eventually.ts';
+import { useBundle } from '../support/use-bundle.ts';
+
+const NS = 'events';
+
+interface EventList {
+  readonly items: readonly { readonly type: string; readonly reason: string; readonly series?: { count: number } }[];
+}
+
+describe('events of the reconciler', () => {
+  const bundle = useBundle();
+  let cluster: Cluster;
+  before(async () => {
+    cluster = new Cluster(bundle());
+    await cluster.namespace(NS);
+  });
+
+  const eventsOf = async (name: string): Promise<EventList['items']> => {
+    const selector = `--field-selector=regarding.name=${name}`;
+    const text = await cluster.kubectl('get', 'events.events.k8s.io', '-n', NS, selector, '-o', 'json');
+    return (JSON.parse(text) as EventList).items;
+  };
+
+  it('say why an object that somebody wants deleted is still there, as one event however often it is tried', async () => {
+    const annotations = { 'michelangelo/Deleting': 'true', 'michelangelo/DeletePropagation': 'sideways' };
+    await cluster.apply(aManifest('Model', NS, 'kept'));
+    await cluster.patch(kind('Model'), NS, 'kept', { metadata: { annotations } });
+    await eventually(async () => {
+      const events = await eventsOf('kept');
+      assert.deepEqual(
+        events.map(({ type, reason }) => [type, reason]),
+        [['Warning', 'PropagationInvalid']],
+      );
+    });
+    await cluster.patch(kind('Model'), NS, 'kept', { metadata: { labels: { again: 'true' } } });
+    await eventually(async () => {
+      const events = await eventsOf('kept');
+      assert.equal(events.length, 1);
+      assert.ok((events[0]?.series?.count ?? 1) > 1);
+    });
+    const description = await cluster.kubectl('describe', 'models.michelangelo.api', '-n', NS, 'kept');
+    assert.match(description, /Warning\s+PropagationInvalid\s.*michelangelo\.api\/ingester/);
+  });
+});

@@ -1,0 +1,143 @@
+// What the tasks of an Ingester resource do, as Jobs of its controller, on real servers.
+import assert from 'node:assert/strict';
+import { before, describe, it } from 'node:test';
+import { eventually } from '../support/eventually.ts';
+import { applyCredentials, applySecret, aSource } from '../support/lifecycle-database.ts';
+import { aSpec, isSettled, type LifecycleCluster, SYSTEM, useLifecycle } from '../support/use-lifecycle.ts';
+
+const aModel = (name: string): string =>
+  JSON.stringify({
+    apiVersion: 'michelangelo.api/v2',
+    kind: 'Model',
+    metadata: { namespace: SYSTEM, name },
+    spec: { algorithm: 'xgboost' },
+  });
+
+async function storedModels(cluster: LifecycleCluster): Promise<readonly string[]> {
+  const rows = await cluster.bundle.database.query('SELECT name, row_state FROM model ORDER BY name');
+  return rows.map((row) => `${String(row['name'])} ${String(row['row_state'])}`);
+}
+
+/** Names of the pods of sync and query, to see who was restarted. */
+async function podNames(cluster: LifecycleCluster): Promise<readonly string[]> {
+  const selector = 'app.kubernetes.io/component in (sync,query)';
+  return (await cluster.kubectl('get', 'pods', '-l', selector, '-o', 'name')).trim().split('\n').sort();
+}
+
+describe('the tasks of an Ingester resource', () => {
+  const use = useLifecycle();
+  before(async () => {
+    const cluster = use();
+    await aSource(cluster, 'the-source', ['kept', 'left-out']);
+    await cluster.bundle.controlPlane.kubectlRun(['apply', '-f', '-'], { input: aModel('here-first') });
+    const clone = { sourceSecret: 'the-source', postSQL: ["DELETE FROM model WHERE name = 'left-out'"] };
+    await cluster.apply({ ...aSpec, environment: 'Staging', lifecycle: { ...aSpec.lifecycle, clone } });
+  });
+
+  it('install a copy in Staging: clone, migrate and init, so that objects of the cluster are stored and guarded', async () => {
+    const cluster = use();
+    const { lifecycle } = await cluster.settled('1.0.0');
+    const states = (['clone', 'migrate', 'init'] as const).map((step) => lifecycle?.steps[step]?.state);
+    assert.deepEqual(states, ['Complete', 'Complete', 'Complete']);
+    const names = (await storedModels(cluster)).map((line) => line.split(' ')[0]);
+    assert.deepEqual(names, ['here-first', 'kept']);
+    const guarded = await cluster.kubectl('get', 'model', 'here-first', '-o', 'jsonpath={.metadata.finalizers}');
+    assert.match(guarded, /michelangelo\/Ingester/);
+  });
+
+  it('replace no data that nobody named, and do so where it is named', async () => {
+    const cluster = use();
+    const { name } = cluster.bundle.database;
+    await cluster.patch({ lifecycle: { clone: { trigger: 'again', maxAttempts: 1 } } });
+    const refused = await cluster.inPhase('Failed');
+    assert.match(refused.lifecycle?.steps.clone?.message ?? '', /holds data/);
+    await cluster.patch({ lifecycle: { clone: { trigger: 'named', replaceDataOf: name } } });
+    await cluster.settled('1.0.0');
+    const stored = await storedModels(cluster);
+    assert.deepEqual(
+      stored.map((line) => line.split(' ')[0]),
+      ['here-first', 'kept'],
+    );
+    await cluster.patch({ lifecycle: { clone: null } });
+    await cluster.settled('1.0.0');
+  });
+
+  it('change credentials while others write, without a write that fails, and end those before', async () => {
+    const cluster = use();
+    const { database, server } = cluster.bundle;
+    const next = { user: database.writer.user, password: 'the next one' };
+    await applyCredentials(cluster, 'next', next);
+    await applySecret(cluster, 'admin', { user: server.rootUser, password: server.rootPassword });
+    const writer = startWriter(cluster);
+    await cluster.patch({ database: { rotation: { credentialsSecret: 'next', adminSecret: 'admin' } } });
+    const done = await cluster.until(
+      'the old credentials ended',
+      (status) => status.lifecycle?.credentials?.state === 'Ended' && isSettled(status, '1.0.0'),
+    );
+    assert.equal(done.lifecycle?.credentials?.previous, 'ingester-mysql');
+    const { names, complaints } = await writer.stop();
+    assert.deepEqual(complaints, []);
+    assert.notEqual(names.length, 0);
+    await eventually(async () => {
+      const stored = (await storedModels(cluster)).map((line) => line.split(' ')[0] ?? '');
+      assert.deepEqual(
+        names.filter((name) => !stored.includes(name)),
+        [],
+      );
+    });
+    const old = await cluster.bundle.database.query('SELECT User_attributes AS had FROM mysql.user WHERE User = ?', [
+      next.user,
+    ]);
+    assert.deepEqual(old, [{ had: null }]);
+  });
+
+  it('leave the pods alone when the manifest names the new Secret at last', async () => {
+    const cluster = use();
+    const before = await podNames(cluster);
+    await cluster.patch({ database: { credentialsSecret: 'next', rotation: null } });
+    const { lifecycle } = await cluster.until(
+      'over',
+      (status) => status.lifecycle?.credentials === undefined && isSettled(status, '1.0.0'),
+    );
+    assert.equal(lifecycle?.attempt, undefined);
+    assert.deepEqual(await podNames(cluster), before);
+  });
+});
+
+interface Writer {
+  stop(): Promise<{ readonly names: readonly string[]; readonly complaints: readonly string[] }>;
+}
+
+/** Creates objects without a pause, and reads what every pod of sync logs meanwhile. */
+function startWriter(cluster: LifecycleCluster): Writer {
+  const names: string[] = [];
+  const logs = new Map<string, Promise<string>>();
+  const loop = { runs: true };
+  let count = 0;
+  const writing = (async () => {
+    while (loop.runs) {
+      const name = `written-${count}`;
+      count += 1;
+      const run = { input: aModel(name), allowFailure: true };
+      const { code } = await cluster.bundle.controlPlane.kubectlRun(['create', '-f', '-'], run);
+      // What the API server did not take was not written.
+      if (code === 0) names.push(name);
+      const found = await cluster.kubectl('get', 'pods', '-l', 'app.kubernetes.io/component=sync', '-o', 'name');
+      for (const pod of found.trim().split('\n')) logs.set(pod, logOf(cluster, pod, logs.get(pod)));
+    }
+  })();
+  return {
+    stop: async () => {
+      loop.runs = false;
+      await writing;
+      const lines = (await Promise.all(logs.values())).flatMap((text) => text.split('\n'));
+      return { names, complaints: lines.filter((line) => /ACCESS_DENIED|access denied/i.test(line)) };
+    },
+  };
+}
+
+/** What a pod has logged, or what it had when it was there last. */
+async function logOf(cluster: LifecycleCluster, pod: string, last: Promise<string> | undefined): Promise<string> {
+  const { code, stdout } = await cluster.tryKubectl('logs', pod);
+  return code === 0 ? stdout : ((await last) ?? '');
+}

@@ -1,0 +1,180 @@
+// The Ingester resource on real servers: its Deployments and Jobs run as processes, its tasks change a real database.
+import assert from 'node:assert/strict';
+import { request } from 'node:https';
+import { before, describe, it } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
+import { APPROVE_UPGRADE_ANNOTATION } from '../../src/api/names.ts';
+import { eventually } from '../support/eventually.ts';
+import { aSpec, INGESTER, isSettled, type LifecycleCluster, SYSTEM, useLifecycle } from '../support/use-lifecycle.ts';
+
+/** What one request to query is answered with, through the Service. */
+async function ask(
+  cluster: LifecycleCluster,
+  token: string,
+): Promise<{ status: number; retryAfter: string | undefined }> {
+  const { host, port } = cluster.bundle.network.resolve(`ingester-query.${SYSTEM}.svc`, 443);
+  const headers = { authorization: `Bearer ${token}`, accept: 'application/json' };
+  const path = '/apis/stored.michelangelo.api/v2/models?limit=1';
+  return new Promise((resolve, reject) => {
+    const sent = request({ host, port, path, headers, agent: false, rejectUnauthorized: false }, (response) => {
+      response.resume();
+      response.once('end', () =>
+        resolve({ status: response.statusCode ?? 0, retryAfter: response.headers['retry-after'] }),
+      );
+    });
+    sent.once('error', reject);
+    sent.end();
+  });
+}
+
+describe('an Ingester resource', () => {
+  const use = useLifecycle();
+  const tasks = { ...aSpec.lifecycle, init: { disabled: true } };
+  before(() => use().apply({ ...aSpec, lifecycle: tasks }));
+
+  it('installs: migrates an empty database first, then runs the components', async () => {
+    const cluster = use();
+    const status = await cluster.settled('1.0.0');
+    assert.equal(status.migratedVersion, '1.0.0');
+    assert.equal(status.ready, '2/2');
+    const line = await cluster.kubectl('get', 'ingester');
+    assert.match(line, /1\.0\.0\s+Running\s+Complete\s+2\/2\s+True/);
+  });
+
+  it('explains that all is well, what another manifest would lead to, and who decides', async () => {
+    const cluster = use();
+    const explained = await cluster.plugin('explain', INGESTER, '-n', SYSTEM);
+    assert.match(explained, /ingester is Running \(Complete\), bringing about 1\.0\.0/);
+    assert.match(explained, /Waits for: {2}nothing\nUsers: {6}Serving: 1 pods serve\nWay back: {3}not needed/);
+    const upgrade = await cluster.dryRun({ ...aSpec, version: '1.1.0', lifecycle: tasks });
+    assert.match(
+      upgrade,
+      /With that manifest:\n {2}version \(upgrade\)\n {2}tasks: quiesce, migrate\n {2}query and sync go/,
+    );
+    const scaled = { ...aSpec, components: { ...aSpec.components, sync: { replicas: 2 } }, lifecycle: tasks };
+    assert.match(await cluster.dryRun(scaled), /sync\.replicas \(scale\)\n {2}no task runs\n {2}everything goes on/);
+    const wrong = { ...aSpec, config: { mysql: {} }, lifecycle: tasks };
+    assert.match(await cluster.dryRun(wrong), /not valid: spec\.config\.mysql: the lifecycle decides/);
+    assert.equal((await cluster.status()).target?.spec.version, '1.0.0');
+    const status = await eventually(() => cluster.plugin('status'));
+    assert.match(status, /The Ingester resource ingester decides on kinds.*\(Running, version 1\.0\.0\)/);
+  });
+
+  it('upgrades behind the maintenance page: a client sees 200 or 503 with Retry-After, and nothing else', async () => {
+    const cluster = use();
+    const token = (await cluster.kubectl('create', 'token', 'ingester-reconciler')).trim();
+    await eventually(async () => assert.equal((await ask(cluster, token)).status, 200));
+    const seen = new Set<string>();
+    const polling = { on: true };
+    const client = (async () => {
+      while (polling.on) {
+        const { status, retryAfter } = await ask(cluster, token).catch((error: unknown) => ({
+          status: 0,
+          retryAfter: String(error),
+        }));
+        seen.add(status === 200 ? '200' : `${status} ${retryAfter ?? 'at once'}`);
+        await delay(20);
+      }
+    })();
+    await cluster.patch({ version: '1.1.0' });
+    const status = await cluster.settled('1.1.0');
+    polling.on = false;
+    await client;
+    assert.deepEqual([...seen].sort(), ['200', '503 1']);
+    assert.equal(status.migratedVersion, '1.1.0');
+    assert.equal(status.lifecycle?.gateHeld, false);
+    const [gate] = await cluster.bundle.database.query('SELECT closed_by FROM ingester_gate');
+    assert.deepEqual(gate, { closed_by: null });
+  });
+
+  it('blocks a downgrade that got past the webhook, and goes on serving', async () => {
+    const cluster = use();
+    const refused = await cluster.tryKubectl(
+      'patch',
+      'ingester',
+      INGESTER,
+      '--type=merge',
+      '-p',
+      '{"spec":{"version":"1.0.0"}}',
+    );
+    assert.match(refused.stderr, /older than the migrated/);
+    await cluster.kubectl('delete', 'validatingwebhookconfiguration', 'ingester-rules');
+    await cluster.patch({ version: '1.0.0' });
+    const status = await cluster.inPhase('Blocked');
+    const condition = (type: string): unknown => status.conditions?.find((each) => each.type === type)?.status;
+    assert.deepEqual([condition('Available'), condition('LifecycleComplete')], ['True', 'False']);
+    const explained = await cluster.plugin('explain', INGESTER);
+    assert.match(explained, /ingester is Blocked \(Blocked\), bringing about 1\.1\.0/);
+    assert.match(explained, /Waits for: {2}DowngradeBlocked: .*allow-downgrade=1\.1\.0:1\.0\.0/);
+    assert.match(explained, /Users: {6}Serving/);
+    // What runs goes on being repaired.
+    await cluster.kubectl('delete', 'deployment', 'ingester-sync');
+    await eventually(() => cluster.kubectl('get', 'deployment', 'ingester-sync'));
+    await cluster.patch({ version: '1.1.0' });
+    await cluster.settled('1.1.0');
+  });
+
+  it('keeps a failed migration, with the reason of its container, until it is mended', async () => {
+    const cluster = use();
+    const broken = { command: ['sh', '-c', 'echo no room on the disk; exit 1'], maxAttempts: 1, trigger: 'a' };
+    await cluster.patch({ lifecycle: { migrate: broken } });
+    const status = await cluster.inPhase('Failed');
+    assert.match(status.lifecycle?.steps.migrate?.message ?? '', /no room on the disk/);
+    const explained = await cluster.plugin('explain', INGESTER);
+    assert.match(
+      explained,
+      /Waits for: {2}TaskFailed: migrate: no room on the disk\. Mend the cause, then change spec/,
+    );
+    assert.match(explained, /Way back: {3}not possible: a task that changes the database has begun/);
+    assert.match(explained, /To be done: migrate, release/);
+    await cluster.patch({ lifecycle: { migrate: { command: null, trigger: 'b' } } });
+    await cluster.settled('1.1.0');
+  });
+
+  it('waits for an approval, takes that of its token alone, and uses it up', async () => {
+    const cluster = use();
+    await cluster.patch({ version: '1.2.0', lifecycle: { upgradeMode: 'Supervised' } });
+    const { lifecycle } = await cluster.inPhase('AwaitingApproval');
+    await cluster.kubectl('annotate', 'ingester', INGESTER, `${APPROVE_UPGRADE_ANNOTATION}=another`);
+    const token = lifecycle?.upgrade?.token ?? '';
+    assert.match(await cluster.plugin('explain', INGESTER), new RegExp(`Waits for: {2}AwaitingApproval: .*=${token}`));
+    assert.equal((await cluster.status()).target?.spec.version, '1.1.0');
+    await cluster.kubectl('annotate', '--overwrite', 'ingester', INGESTER, `${APPROVE_UPGRADE_ANNOTATION}=${token}`);
+    await cluster.settled('1.2.0');
+    assert.doesNotMatch(
+      await cluster.kubectl('get', 'ingester', INGESTER, '-o', 'jsonpath={.metadata.annotations}'),
+      new RegExp(token),
+    );
+    await cluster.patch({ lifecycle: { upgradeMode: 'Automatic' } });
+  });
+
+  it('finishes an upgrade whose controller is killed again and again, and removes a component of the same edit', async () => {
+    const cluster = use();
+    await cluster.patch({ version: '1.3.0', components: { query: null } });
+    for (let kills = 0; kills < 3; kills += 1) {
+      const pods = ['delete', 'pod', '-l', 'app.kubernetes.io/component=lifecycle', '--force', '--grace-period=0'];
+      await cluster.kubectl(...pods);
+      await delay(4000);
+      if (isSettled(await cluster.status(), '1.3.0')) break;
+    }
+    const status = await cluster.settled('1.3.0');
+    assert.equal(status.ready, '1/1');
+    assert.match((await cluster.tryKubectl('get', 'deployment', 'ingester-query')).stderr, /NotFound/);
+  });
+
+  it('leaves nothing behind when it is deleted', async () => {
+    const cluster = use();
+    await cluster.kubectl('delete', 'ingester', INGESTER, '--wait=true', '--timeout=60s');
+    await eventually(async () => {
+      const left = await cluster.kubectl(
+        'get',
+        'deployment,job,service,configmap',
+        '-l',
+        `michelangelo/ingester=${INGESTER}`,
+        '-o',
+        'name',
+      );
+      assert.equal(left, '');
+    }, 60_000);
+  });
+});

@@ -1,0 +1,298 @@
+// The validating rules as people and their tools meet them: refusals as kubectl shows them, and that nothing is refused
+// which would wedge an object.
+import assert from 'node:assert/strict';
+import { before, describe, it } from 'node:test';
+import type { KubernetesObject } from '../../src/api/object.ts';
+import { aManifest, Cluster, kind } from '../support/cluster.ts';
+import { eventually } from '../support/eventually.ts';
+import { useBundle } from '../support/use-bundle.ts';
+import { registerValidation } from '../support/validating-webhook.ts';
+
+const NS = 'validating';
+const DANGEROUS_WORDS = /immutable|conflict|invalid|already exists/i;
+
+interface Result {
+  readonly code: number;
+  readonly stderr: string;
+}
+
+/** Refused by us, with a 403, and with words that no tool takes for a reason to create the object anew. */
+function assertRefused({ code, stderr }: Result, message: RegExp): void {
+  assert.notEqual(code, 0, 'was allowed');
+  assert.match(stderr, /Error from server \(Forbidden\)/);
+  const [, reason = ''] = /denied the request: (.*)/.exec(stderr) ?? [];
+  assert.match(reason, message);
+  assert.doesNotMatch(reason, DANGEROUS_WORDS);
+}
+
+function assertAllowed({ code, stderr }: Result, warning?: RegExp): void {
+  assert.equal(code, 0, stderr);
+  if (warning !== undefined) assert.match(stderr, warning);
+}
+
+describe('the validating rules on a real API server', () => {
+  const bundle = useBundle({ startReconciler: false, webhookSeesDatabase: true });
+  let cluster: Cluster;
+
+  const run = (...args: readonly string[]): Promise<Result> => cluster.tryKubectl(...args);
+  const merge = (type: string, name: string, patch: object, ...flags: readonly string[]): Promise<Result> =>
+    run('patch', type, '-n', NS, name, '--type=merge', '-p', JSON.stringify(patch), ...flags);
+  const withInput = (manifest: object, ...args: readonly string[]): Promise<Result> =>
+    bundle().controlPlane.kubectlRun([...args, '-f', '-'], { input: JSON.stringify(manifest), allowFailure: true });
+  const create = async (kindName: string, name: string, more: object = {}): Promise<void> => {
+    assertAllowed(await cluster.create(aManifest(kindName, NS, name, more)));
+  };
+
+  before(async () => {
+    cluster = new Cluster(bundle());
+    await cluster.namespace(NS);
+    await registerValidation(bundle());
+    await eventually(async () => {
+      const probe = aManifest('RayCluster', NS, 'probe', { metadata: { namespace: NS, name: 'probe' } });
+      await cluster.apply({ ...probe, spec: { rayVersion: '2.0.0' } });
+      assertRefused(await merge('rayclusters.michelangelo.api', 'probe', { spec: { rayVersion: '1.0.0' } }), /./);
+    });
+  });
+
+  describe('content-downgrade', () => {
+    const rayCluster = (rayVersion: string, annotations: object = {}): object =>
+      aManifest('RayCluster', NS, 'ray', {
+        metadata: { name: 'ray', namespace: NS, annotations },
+        spec: { rayVersion },
+      });
+    const message = /^spec\.rayVersion 2\.9\.0 -> 2\.8\.0 is a downgrade; to permit it set annotation .*=2\.8\.0$/;
+    const versionOf = async (): Promise<unknown> =>
+      ((await cluster.get(kind('RayCluster'), NS, 'ray')) as KubernetesObject & { spec: { rayVersion: string } }).spec
+        .rayVersion;
+
+    it('refuses an older version by patch, apply, replace, server-side apply and dry run', async () => {
+      await create('RayCluster', 'ray', { spec: { rayVersion: '2.9.0' } });
+      const older = rayCluster('2.8.0');
+      assertRefused(await merge('rayclusters.michelangelo.api', 'ray', { spec: { rayVersion: '2.8.0' } }), message);
+      assertRefused(await withInput(older, 'apply'), message);
+      assertRefused(await withInput(older, 'apply', '--dry-run=server'), message);
+      assertRefused(await withInput(older, 'apply', '--server-side', '--force-conflicts'), message);
+      assertRefused(await withInput(older, 'apply', '--server-side', '--force-conflicts', '--dry-run=server'), message);
+      assertRefused(await withInput(older, 'replace'), message);
+      assert.equal(await versionOf(), '2.9.0');
+    });
+
+    it('is not talked into deleting and creating the object by apply --force', async () => {
+      const { uid } = (await cluster.get(kind('RayCluster'), NS, 'ray'))?.metadata ?? {};
+      assertRefused(await withInput(rayCluster('2.8.0'), 'apply', '--force'), message);
+      assert.equal((await cluster.get(kind('RayCluster'), NS, 'ray'))?.metadata.uid, uid);
+    });
+
+    it('allows it with the annotation, once', async () => {
+      const permitted = { metadata: { annotations: { 'michelangelo/allow-downgrade': '2.8.0' } } };
+      const type = 'rayclusters.michelangelo.api';
+      assertRefused(await merge(type, 'ray', { ...permitted, spec: { rayVersion: '2.7.0' } }), /downgrade/);
+      assertAllowed(await merge(type, 'ray', { ...permitted, spec: { rayVersion: '2.8.0' } }), /Warning: .*downgrade/);
+      assert.equal(await versionOf(), '2.8.0');
+      assertRefused(await merge(type, 'ray', { spec: { rayVersion: '2.7.0' } }), /2\.8\.0 -> 2\.7\.0/);
+    });
+
+    it('lets a Deployment roll back, and a finished run be written by its controller', async () => {
+      await create('Deployment', 'rollback', { spec: { desiredRevision: { name: 'churn-9' } } });
+      const back = { spec: { desiredRevision: { name: 'churn-8' } } };
+      assertAllowed(await merge('deployments.michelangelo.api', 'rollback', back));
+      await create('PipelineRun', 'run');
+      const state = (value: string): Promise<Result> =>
+        merge('pipelineruns.michelangelo.api', 'run', { status: { state: value } }, '--subresource=status');
+      assertAllowed(await state('PIPELINE_RUN_STATE_SUCCEEDED'));
+      assertAllowed(await state('PIPELINE_RUN_STATE_RUNNING'), /Warning: status\.state .* is a downgrade/);
+    });
+  });
+
+  describe('protect-marks', () => {
+    const mark = (name: string): object => ({ metadata: { annotations: { [name]: 'true' } } });
+    const as = (user: string): string => `--as=${user}`;
+    const marks = ['michelangelo/Deleting', 'michelangelo/Immutable'];
+
+    before(async () => {
+      const rule = (verbs: readonly string[]): object => ({
+        apiGroups: ['michelangelo.api'],
+        resources: ['models'],
+        verbs,
+      });
+      for (const [user, verbs] of [
+        ['editor', ['get', 'create', 'patch', 'update']],
+        ['owner', ['get', 'create', 'patch', 'update', 'delete']],
+      ] as const) {
+        const metadata = { name: user, namespace: NS };
+        const rbac = 'rbac.authorization.k8s.io';
+        await cluster.apply({ apiVersion: `${rbac}/v1`, kind: 'Role', metadata, rules: [rule(verbs)] });
+        await cluster.apply({
+          apiVersion: `${rbac}/v1`,
+          kind: 'RoleBinding',
+          metadata,
+          roleRef: { apiGroup: rbac, kind: 'Role', name: user },
+          subjects: [{ apiGroup: rbac, kind: 'User', name: user }],
+        });
+      }
+    });
+
+    it('asks RBAC whether the user may delete', async () => {
+      for (const [index, name] of marks.entries()) {
+        await create('Model', `marked-${index}`);
+        const type = 'models.michelangelo.api';
+        const refused = /needs the right to delete: editor may not delete this object/;
+        // The first question connects the webhook to the API server, which may take longer than a busy machine gives.
+        await eventually(async () =>
+          assertRefused(await merge(type, `marked-${index}`, mark(name), as('editor')), refused),
+        );
+        assertRefused(await merge(type, `marked-${index}`, mark(name), as('editor'), '--dry-run=server'), refused);
+        assertAllowed(await merge(type, `marked-${index}`, { metadata: { labels: { a: 'b' } } }, as('editor')));
+        await eventually(async () => assertAllowed(await merge(type, `marked-${index}`, mark(name), as('owner'))));
+        assertAllowed(await merge(type, `marked-${index}`, { metadata: { labels: { a: 'c' } } }, as('editor')));
+      }
+    });
+
+    it('refuses an object that is created with a mark', async () => {
+      for (const name of marks) {
+        const metadata = { name: 'born-marked', namespace: NS, annotations: { [name]: 'true' } };
+        const manifest = aManifest('Model', NS, 'born-marked', { metadata });
+        for (const args of [['create'], ['apply'], ['apply', '--server-side']]) {
+          assertRefused(await withInput(manifest, ...args), /a new object must not carry/);
+        }
+      }
+    });
+
+    it('warns of a value that does nothing', async () => {
+      await create('Model', 'almost-marked');
+      const value = { metadata: { annotations: { 'michelangelo/Deleting': 'True' } } };
+      assertAllowed(await merge('models.michelangelo.api', 'almost-marked', value), /Warning: .*no effect/);
+    });
+  });
+
+  describe('ingester-downgrade', () => {
+    const type = 'ingesters.michelangelo.api';
+
+    before(async () => {
+      const openAPIV3Schema = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
+      const version = { name: 'v2', served: true, storage: true, subresources: { status: {} } };
+      const names = { kind: 'Ingester', listKind: 'IngesterList', plural: 'ingesters', singular: 'ingester' };
+      await cluster.apply({
+        apiVersion: 'apiextensions.k8s.io/v1',
+        kind: 'CustomResourceDefinition',
+        metadata: { name: type },
+        spec: {
+          group: 'michelangelo.api',
+          names,
+          scope: 'Namespaced',
+          versions: [{ ...version, schema: { openAPIV3Schema } }],
+        },
+      });
+      await cluster.kubectl('wait', '--for=condition=Established', '--timeout=30s', 'crd', type);
+    });
+
+    it('keeps spec.version at or above what was migrated, and leaves status and other fields alone', async () => {
+      await eventually(() => create('Ingester', 'main', { spec: { version: '1.4.0' } }));
+      assertAllowed(await merge(type, 'main', { spec: { version: '1.3.0' } }));
+      assertAllowed(await merge(type, 'main', { spec: { version: '1.4.0' } }));
+      assertAllowed(await merge(type, 'main', { status: { migratedVersion: '1.4.0' } }, '--subresource=status'));
+      const message =
+        /^spec\.version 1\.3\.2 is older than the migrated 1\.4\.0; to permit it set annotation michelangelo\/allow-downgrade=1\.4\.0:1\.3\.2$/;
+      assertRefused(await merge(type, 'main', { spec: { version: '1.3.2' } }), message);
+      assertAllowed(await merge(type, 'main', { spec: { version: '1.4.0-py310', suspend: true } }));
+      assertAllowed(await merge(type, 'main', { spec: { version: 'latest' } }), /Warning: .*cannot be compared/);
+      assertAllowed(await merge(type, 'main', { status: { migratedVersion: '1.3.0' } }, '--subresource=status'));
+      assertAllowed(await merge(type, 'main', { status: { migratedVersion: '1.4.0' } }, '--subresource=status'));
+      const annotations = { 'michelangelo/allow-downgrade': '1.4.0:1.3.2' };
+      assertAllowed(await merge(type, 'main', { metadata: { annotations }, spec: { version: '1.3.2' } }), /Warning/);
+    });
+  });
+
+  describe('api-version-downgrade', () => {
+    it('refuses to change through v2 what was written through v3', async () => {
+      const crd = 'clusters.michelangelo.api';
+      const { stdout } = await cluster.tryKubectl('get', 'crd', crd, '-o', 'json');
+      const [v2] = (JSON.parse(stdout) as { spec: { versions: object[] } }).spec.versions;
+      const added = [{ op: 'add', path: '/spec/versions/-', value: { ...v2, name: 'v3', storage: false } }];
+      assertAllowed(await run('patch', 'crd', crd, '--type=json', '-p', JSON.stringify(added)));
+      const manifest = {
+        ...aManifest('Cluster', NS, 'newer', { spec: { region: 'a' } }),
+        apiVersion: 'michelangelo.api/v3',
+      };
+      await eventually(async () => assertAllowed(await cluster.create(manifest)));
+      const change = { spec: { region: 'b' } };
+      const message = /^a write through v2 would drop what v3 added; write v3, or to permit it set annotation .*=v2$/;
+      assertRefused(await merge('clusters.v2.michelangelo.api', 'newer', change), message);
+      assertAllowed(await merge('clusters.v2.michelangelo.api', 'newer', { metadata: { labels: { a: 'b' } } }));
+      assertAllowed(await merge('clusters.v3.michelangelo.api', 'newer', change));
+    });
+  });
+
+  describe('nothing is wedged', () => {
+    it('lets the reconciler evict and delete what is marked, and users delete the rest', async () => {
+      await bundle().reconciler.start();
+      await eventually(async () => {
+        for (const name of ['marked-0', 'marked-1'])
+          assert.equal(await cluster.get(kind('Model'), NS, name), undefined);
+      });
+      assertAllowed(await run('delete', 'rayclusters.michelangelo.api', '-n', NS, 'ray'));
+    });
+  });
+
+  describe('crd-downgrade and crd-deletion', () => {
+    const path = '/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties';
+    const without = (property: string): string => JSON.stringify([{ op: 'remove', path: `${path}/${property}` }]);
+    const patchCrd = (plural: string, patch: string): Promise<Result> =>
+      run('patch', 'crd', `${plural}.michelangelo.api`, '--type=json', '-p', patch);
+
+    it('refuses to take a property away while objects exist, and allows exactly that with the annotation', async () => {
+      await create('SparkJob', 'job', { spec: { mainClass: 'a' } });
+      const refused = await patchCrd('sparkjobs', without('mainClass'));
+      assertRefused(refused, /^v2: spec\.mainClass: property removed; it has objects; to permit it set annotation/);
+      const target = /allow-downgrade=([0-9a-f]{12})/.exec(refused.stderr)?.[1] ?? '';
+      assertAllowed(
+        await run('annotate', 'crd', 'sparkjobs.michelangelo.api', `michelangelo/allow-downgrade=${target}`),
+      );
+      assertRefused(await patchCrd('sparkjobs', without('mainArgs')), /spec\.mainArgs: property removed/);
+      assertAllowed(
+        await patchCrd('sparkjobs', without('mainClass')),
+        /Warning: v2: spec\.mainClass: property removed/,
+      );
+    });
+
+    it('allows it with a warning where there is neither an object nor an archived row', async () => {
+      await eventually(async () =>
+        assertAllowed(await patchCrd('triggerruns', without('autoFlip')), /Warning: .*it has no objects/),
+      );
+    });
+
+    it('counts archived rows, and does not guess while the database is away', async () => {
+      await bundle().database.query(
+        'INSERT INTO `revision` (`uid`, `group_ver`, `namespace`, `name`, `res_version`, `generation`, `content_hash`, ' +
+          '`create_time`, `update_time`, `row_state`, `proto`, `json`) ' +
+          "VALUES ('u', 'michelangelo.api/v2', 'gone', 'r', 1, 1, '', NOW(6), NOW(6), 2, '', '{}')",
+      );
+      await eventually(async () => assertRefused(await patchCrd('revisions', without('gitRef')), /it has objects/));
+      await bundle().databaseLink.cut();
+      assertRefused(await patchCrd('pipelines', without('description')), /it may have objects/);
+      await bundle().databaseLink.heal();
+      await eventually(async () => assertAllowed(await patchCrd('pipelines', without('description')), /no objects/));
+    });
+
+    it('allows additions and leaves status, labels and CRDs of others alone', async () => {
+      const added = JSON.stringify([{ op: 'add', path: `${path}/added`, value: { type: 'string' } }]);
+      assertAllowed(await patchCrd('sparkjobs', added));
+      assertAllowed(await run('label', 'crd', 'sparkjobs.michelangelo.api', 'team=a'));
+    });
+
+    it('deletes a CRD only with the annotation on it', async () => {
+      const crd = 'triggerruns.michelangelo.api';
+      const message =
+        /deleting CRD triggerruns\.michelangelo\.api deletes all its objects; to permit it set annotation/;
+      assertRefused(await run('delete', 'crd', crd), message);
+      assertRefused(await run('delete', 'crd', crd, '--dry-run=server'), message);
+      assertRefused(await run('delete', 'crd', '--all'), /deletes all its objects/);
+      assertAllowed(await run('annotate', 'crd', crd, 'michelangelo/allow-crd-delete=true'));
+      assertAllowed(await run('delete', 'crd', crd));
+    });
+  });
+
+  it('lets a namespace go with all that is in it', async () => {
+    assertAllowed(await run('delete', 'namespace', NS));
+  });
+});

@@ -1,0 +1,120 @@
+// What goes in comes out, at the limits of Kubernetes, and the statements of the original program read it too.
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { systemClock } from '../../src/base/clock.ts';
+import { canonicalJson, type JsonObject } from '../../src/base/json.ts';
+import { parseLossless } from '../../src/base/lossless-json.ts';
+import { encodeObject } from '../../src/proto/encode.ts';
+import { MysqlMetadataStorage } from '../../src/storage/mysql/mysql-storage.ts';
+import type { ObjectRow } from '../../src/storage/row.ts';
+import { toRow } from '../../src/sync/row.ts';
+import { useDatabase } from '../support/databases.ts';
+import { aModel, aModelRow, modelKind, rowOf } from '../support/objects.ts';
+
+const content = (json: string): string => canonicalJson(parseLossless(json));
+
+for (const flavour of ['mysql', 'mariadb'] as const) {
+  describe(`fidelity on ${flavour}`, () => {
+    const database = useDatabase(flavour);
+    const storage = () => database().storage;
+    const query = (sql: string, parameters: readonly string[]) => database().database.query(sql, parameters);
+    const stored = async (row: ObjectRow) => {
+      assert.equal(await storage().upsert(row), 'inserted');
+      return (await storage().getById(row.kind, row.uid)) ?? assert.fail('no row');
+    };
+
+    it('keeps names of 253, label keys of 317, annotations of 256 KiB and objects of 1.5 MB', async () => {
+      const labels = { [`${'p'.repeat(253)}/${'n'.repeat(63)}`]: 'v'.repeat(63) };
+      const annotations = { big: 'ä'.repeat(120 * 1024) };
+      const row = aModelRow(
+        { uid: 'u'.repeat(64), name: 'n'.repeat(253), namespace: 's'.repeat(63), labels, annotations },
+        { text: 'x'.repeat(1_200_000) },
+      );
+      assert.ok(row.json.length > 1_300_000);
+      const found = await stored(row);
+      assert.deepEqual([found.name, { ...found.labels }, { ...found.annotations }], [row.name, labels, annotations]);
+      assert.equal(content(found.json), content(row.json));
+      assert.deepEqual(found.proto, row.proto);
+    });
+
+    it('keeps numbers beyond 2^53, unknown fields, odd text and explicit zeros', async () => {
+      const spec = parseLossless(
+        '{"big":9007199254740993,"most":18446744073709551615,"least":-9223372036854775808,"half":0.1,' +
+          '"unknown":{"":[null,false,0,"",{}]},"text":"\\u0000 \\u2028 😀 \\" \\\\ é"}',
+      ) as JsonObject;
+      const row = aModelRow({ uid: 'odd', name: 'odd' }, spec);
+      assert.match(row.json, /9007199254740993/);
+      assert.equal(content((await stored(row)).json), content(row.json));
+    });
+
+    it('cuts what is too long for its column in the column alone', async () => {
+      const long = '😀'.repeat(300);
+      const row = aModelRow({ uid: 'long', name: 'long' }, { algorithm: long, description: long.repeat(4) });
+      assert.equal(content((await stored(row)).json), content(row.json));
+      const [columns] = await query('SELECT algorithm, description FROM model WHERE uid = ?', ['long']);
+      assert.deepEqual({ ...columns }, { algorithm: '😀'.repeat(255), description: '😀'.repeat(768) });
+    });
+
+    it('tells once for each row that was written which columns cannot hold the object', async () => {
+      const told: (readonly string[])[] = [];
+      const observed = new MysqlMetadataStorage(database().options, systemClock, undefined, (_kind, columns) =>
+        told.push(columns),
+      );
+      const row = aModelRow({ uid: 'unfit', name: 'unfit' }, { algorithm: 'x'.repeat(256), source: 'y'.repeat(300) });
+      for (const outcome of ['inserted', 'unchanged']) assert.equal(await observed.upsert(row), outcome);
+      assert.equal(await observed.upsert(aModelRow({ uid: 'fit', name: 'fit' })), 'inserted');
+      assert.deepEqual(told, [['algorithm', 'source']]);
+      await observed.close();
+    });
+
+    it('writes NULL where a message is missing, and zero values where only the field is', async () => {
+      const object = { ...aModel({ uid: 'nulls', name: 'nulls' }), spec: { owner: {}, modelFamily: { name: 'f' } } };
+      await stored(rowOf(object));
+      const [columns] = await query(
+        'SELECT algorithm, owner, model_family_namespace, model_family_name, src_pipeline_run_name, revision_id, model_kind, ' +
+          'delete_time FROM model WHERE uid = ?',
+        ['nulls'],
+      );
+      assert.deepEqual(
+        { ...columns },
+        {
+          algorithm: '',
+          owner: '',
+          model_family_namespace: '',
+          model_family_name: 'f',
+          src_pipeline_run_name: null,
+          revision_id: 0,
+          model_kind: 'MODEL_KIND_INVALID',
+          delete_time: null,
+        },
+      );
+    });
+
+    it('is read by the statements of the original', async () => {
+      const model = (uid: string, created: string): ObjectRow =>
+        toRow(
+          modelKind,
+          aModel({ uid, name: uid, namespace: 'orig', creationTimestamp: created, labels: { a: uid } }),
+          encodeObject,
+        );
+      const rows = [model('orig-1', '2026-01-01T00:00:00Z'), model('orig-2', '2026-01-02T00:00:00Z')];
+      for (const row of rows) await storage().upsert(row);
+      await storage().finish(model('orig-gone', '2026-01-03T00:00:00Z'), new Date());
+      const protos = async (sql: string, parameters: readonly string[]) =>
+        (await query(sql, parameters)).map(({ proto }) => new Uint8Array(proto as Buffer));
+      const byName = 'SELECT proto FROM model WHERE namespace = ? AND name = ? AND delete_time IS NULL LIMIT 1';
+      const byId = 'SELECT proto FROM model WHERE uid = ? AND delete_time IS NULL LIMIT 1';
+      const list =
+        'SELECT proto FROM model WHERE delete_time IS NULL AND namespace = ? ORDER BY create_time DESC LIMIT 10';
+      assert.deepEqual(await protos(byName, ['orig', 'orig-1']), [rows[0]?.proto]);
+      assert.deepEqual(await protos(byId, ['orig-2']), [rows[1]?.proto]);
+      assert.deepEqual(await protos(list, ['orig']), [rows[1]?.proto, rows[0]?.proto]);
+      assert.deepEqual([await protos(byId, ['orig-gone']), await protos(byName, ['orig', 'orig-gone'])], [[], []]);
+      const labels = await query('SELECT `key`, `value` FROM model_labels WHERE obj_uid = ?', ['orig-1']);
+      assert.deepEqual(
+        labels.map((row) => ({ ...row })),
+        [{ key: 'a', value: 'orig-1' }],
+      );
+    });
+  });
+}

@@ -1,0 +1,185 @@
+// Queries on the real servers: the same answers as the in-memory storage for whatever is asked, and a plan that walks a
+// key for everything that is asked often.
+import assert from 'node:assert/strict';
+import { before, describe, it } from 'node:test';
+import fc from 'fast-check';
+import { systemClock } from '../../src/base/clock.ts';
+import { encodeContinue } from '../../src/storage/continue-token.ts';
+import type { Condition, LabelRequirement, ListQuery, Order } from '../../src/storage/list-query.ts';
+import type { MetadataStorage } from '../../src/storage/metadata-storage.ts';
+import { pageStatement } from '../../src/storage/mysql/list.ts';
+import { type ListPlan, planList } from '../../src/storage/mysql/list-plan.ts';
+import { MysqlPool } from '../../src/storage/mysql/pool.ts';
+import { bulkLabels, bulkLoad } from '../bench/storage-bulk-load.ts';
+import { useDatabase } from '../support/databases.ts';
+import { MemoryStorage } from '../support/memory-storage.ts';
+import { aModelRow, kindNamed, modelKind } from '../support/objects.ts';
+
+const texts = ['', 'a', 'A', 'b_', 'ä', "'; --"] as const;
+const text = fc.constantFrom(...texts);
+const labelKey = fc.constantFrom('team', 'Team', 'tier');
+const labelValue = fc.constantFrom('a', 'A', 'b', '');
+const label: fc.Arbitrary<LabelRequirement> = fc.oneof(
+  fc.record({ key: labelKey, operator: fc.constantFrom('exists' as const, 'notExists' as const) }),
+  fc.record({
+    key: labelKey,
+    operator: fc.constantFrom('in' as const, 'notIn' as const),
+    values: fc.array(labelValue, { maxLength: 3 }),
+  }),
+);
+const textField = fc.constantFrom('spec.algorithm', 'owner', 'model_kind', 'metadata.name');
+const time = fc.constantFrom('2026-01-01T00:00:00Z', '2026-01-02T00:00:00.000001Z', '2026-01-03T00:00:00Z');
+const compare = fc.constantFrom('=', '!=', '>', '>=', '<', '<=');
+const leaf: fc.Arbitrary<Condition> = fc.oneof(
+  fc.record({ field: textField, operator: fc.constantFrom('isNull', 'isNotNull') }),
+  fc.record({ field: textField, operator: fc.constantFrom('in', 'notIn'), values: fc.array(text, { maxLength: 3 }) }),
+  fc.record({ field: textField, operator: compare, value: text }),
+  fc.record({ field: fc.constant('spec.revisionId'), operator: compare, value: fc.integer({ min: -2, max: 4 }) }),
+  fc.record({ field: fc.constant('metadata.creationTimestamp'), operator: compare, value: time }),
+);
+const { tree } = fc.letrec<{ tree: Condition }>((tie) => ({
+  tree: fc.oneof(
+    { depthSize: 'small', withCrossShrink: true },
+    leaf,
+    fc.record({ all: fc.array(tie('tree'), { maxLength: 3 }) }),
+    fc.record({ any: fc.array(tie('tree'), { maxLength: 3 }) }),
+  ),
+}));
+const order: fc.Arbitrary<Order> = fc.record({
+  field: fc.constantFrom('metadata.creationTimestamp', 'metadata.name', 'spec.algorithm', 'spec.revisionId', 'owner'),
+  direction: fc.constantFrom('ascending' as const, 'descending' as const),
+});
+const query: fc.Arbitrary<ListQuery> = fc.record(
+  {
+    namespace: fc.constantFrom('n1', 'n2', 'none'),
+    labels: fc.array(label, { maxLength: 3 }),
+    where: tree,
+    order: fc.array(order, { maxLength: 3 }),
+    limit: fc.integer({ min: 1, max: 12 }),
+    deleted: fc.constantFrom('present' as const, 'included' as const),
+  },
+  { requiredKeys: ['limit'] },
+);
+
+async function fill(storage: MetadataStorage): Promise<void> {
+  for (let index = 0; index < 40; index += 1) {
+    const labels: Record<string, string> = {};
+    if (index % 2 === 0) labels['team'] = index % 4 === 0 ? 'a' : 'A';
+    if (index % 3 === 0) labels['Team'] = 'b';
+    if (index % 5 === 0) labels['tier'] = '';
+    const uid = `query-${String(index).padStart(2, '0')}`;
+    const created = `2026-01-0${(index % 3) + 1}T00:00:00${index % 7 === 0 ? '.000001' : ''}Z`;
+    const metadata = { uid, name: `${texts[index % 6]}${index}`, namespace: `n${(index % 2) + 1}`, labels };
+    const spec = {
+      algorithm: texts[index % texts.length] ?? '',
+      revisionId: (index % 5) - 1,
+      ...(index % 4 === 0 ? {} : { owner: { name: texts[(index * 5) % texts.length] ?? '' } }),
+    };
+    const row = aModelRow({ ...metadata, creationTimestamp: created }, spec);
+    await (index % 9 === 8 ? storage.finish(row, new Date('2026-05-06T07:08:09Z')) : storage.upsert(row));
+  }
+}
+
+async function walk(storage: MetadataStorage, asked: ListQuery): Promise<readonly string[]> {
+  const seen: string[] = [];
+  let token: string | undefined;
+  do {
+    const page = await storage.list(modelKind, { ...asked, ...(token === undefined ? {} : { continue: token }) });
+    seen.push(...page.items.map(({ uid }) => uid));
+    token = page.continue;
+  } while (token !== undefined);
+  return seen;
+}
+
+for (const flavour of ['mysql', 'mariadb'] as const) {
+  describe(`queries on ${flavour}`, () => {
+    const database = useDatabase(flavour);
+    const memory = new MemoryStorage();
+    before(async () => {
+      await fill(memory);
+      await fill(database().storage);
+    });
+
+    it('are answered as in memory, page by page', async () => {
+      await fc.assert(
+        fc.asyncProperty(query, async (asked) => {
+          const expected = await walk(memory, asked);
+          assert.deepEqual(await walk(database().storage, asked), expected);
+          const counted = await database().storage.list(modelKind, { ...asked, count: 'yes' });
+          assert.equal(counted.total, expected.length);
+        }),
+        { numRuns: 80 },
+      );
+    });
+  });
+
+  describe(`plans on ${flavour}`, () => {
+    const database = useDatabase(flavour);
+    const kind = kindNamed('PipelineRun');
+    const rare: LabelRequirement = { key: bulkLabels[0].key, operator: 'in', values: ['v1'] };
+    const frequent: LabelRequirement = { key: bulkLabels[1].key, operator: 'in', values: ['v1'] };
+    const along: ListPlan = { begin: 'order' };
+    const byLabel = (label: LabelRequirement): ListPlan => ({ begin: 'label', label, sorted: 'by-key' });
+    const deepIn = (asked: ListQuery): ListQuery => ({
+      ...asked,
+      continue: encodeContinue(asked, { values: ['2026-01-01 02:00:00.000000'], uid: '8' }),
+    });
+    before(() => bulkLoad(database().database, kind, 20_000));
+
+    const explain = async (sql: string, parameters: readonly unknown[]): Promise<readonly string[]> => {
+      const rows = await database().database.query(`EXPLAIN ${sql}`, parameters as (string | number)[]);
+      return rows
+        .filter((row) => row['type'] === 'ALL' || /filesort|temporary/.test(String(row['Extra'])))
+        .map((row) => JSON.stringify(row));
+    };
+
+    const pages: readonly (readonly [string, ListQuery, ListPlan])[] = [
+      ['the first page', {}, along],
+      ['the first page of a namespace', { namespace: 'project-7' }, along],
+      ['a deep page', deepIn({}), along],
+      ['a deep page of a namespace', deepIn({ namespace: 'project-7' }), along],
+      ['a rare label', { labels: [rare] }, byLabel(rare)],
+      ['a frequent label', { labels: [frequent] }, byLabel(frequent)],
+      ['a frequent label, deep', deepIn({ labels: [frequent] }), byLabel(frequent)],
+      ['two labels', { labels: [rare, frequent] }, byLabel(rare)],
+      ['a label of a namespace', { namespace: 'project-7', labels: [frequent] }, byLabel(frequent)],
+      ['a frequent label of a small namespace', { namespace: 'project-7', labels: [frequent] }, along],
+      [
+        'a label that is not there, of a small namespace',
+        { namespace: 'project-7', labels: [{ key: 'x', operator: 'notExists' }] },
+        along,
+      ],
+    ];
+    for (const [name, asked, plan] of pages) {
+      it(`walk a key for ${name}: no full scan, no sort`, async () => {
+        const { sql, parameters } = pageStatement(kind, asked, plan);
+        assert.deepEqual(await explain(sql, [...parameters, 101]), []);
+      });
+    }
+
+    it('begin a frequent label of a namespace where fewer objects are: in the namespace, or at the label', async () => {
+      const { table } = kind;
+      const key = 'example.com/half';
+      // One label of 2,000 objects, in a namespace of 5,000 and in one of a few hundred.
+      const statements = [
+        `UPDATE ${table} SET namespace = 'huge' ORDER BY uid LIMIT 5000`,
+        `INSERT INTO ${table}_labels (obj_uid, \`key\`, value, obj_create_time) ` +
+          `SELECT uid, '${key}', 'yes', create_time FROM ${table} WHERE namespace = 'huge' ORDER BY uid LIMIT 2000`,
+      ];
+      for (const statement of statements) await database().database.query(statement);
+      const label: LabelRequirement = { key, operator: 'in', values: ['yes'] };
+      const pool = new MysqlPool(database().options, systemClock);
+      const planOf = (namespace: string): Promise<ListPlan> =>
+        pool.read((session) => planList(session, kind, { namespace, labels: [label] }));
+      assert.deepEqual(await planOf('huge'), byLabel(label));
+      assert.deepEqual(await planOf('project-7'), along);
+      await pool.close();
+    });
+
+    it('walk a key for single objects', async () => {
+      const select = `SELECT json FROM \`${kind.table}\` WHERE`;
+      assert.deepEqual(await explain(`${select} uid = ?`, ['x']), []);
+      assert.deepEqual(await explain(`${select} namespace = ? AND name = ?`, ['x', 'y']), []);
+    });
+  });
+}

@@ -1,0 +1,31 @@
+// Load and faults for a while: npm run soak -- --seed 7 --minutes 30
+import process from 'node:process';
+import { parseArgs } from 'node:util';
+import { startBundle } from '../../hack/local/bundle.ts';
+import { soak } from './soak.ts';
+
+const { values } = parseArgs({
+  options: {
+    seed: { type: 'string', default: String(Date.now() % 1_000_000) },
+    minutes: { type: 'string', default: '30' },
+  },
+});
+const seed = Number(values.seed);
+const minutes = Number(values.minutes);
+if (!Number.isInteger(seed) || !(minutes > 0)) {
+  process.stderr.write('Usage: npm run soak -- [--seed <whole number>] [--minutes <number>]\n');
+  process.exit(2);
+}
+const started = performance.now();
+const note = (text: string): void => {
+  process.stdout.write(`${((performance.now() - started) / 1000).toFixed(1).padStart(7)} s  ${text}\n`);
+};
+note(`seed ${seed}, ${minutes} minutes`);
+const bundle = await startBundle();
+try {
+  const report = await soak(bundle, { seed, durationMs: minutes * 60_000, note });
+  note(JSON.stringify({ seed, ...report }));
+  if (report.findings.length > 0) process.exitCode = 1;
+} finally {
+  await bundle.stop();
+}
