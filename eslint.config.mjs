@@ -7,7 +7,7 @@ const bareErrors = {
 };
 
 export default defineConfig(
-  { ignores: ['node_modules', 'dist', '.local', '**/generated/**', '**/*.mjs'] },
+  { ignores: ['node_modules', 'dist', '.local', '**/generated/**', '**/*.mjs', 'src/query/ui/*.js', 'config/**/*.js'] },
   tseslint.configs.strictTypeChecked,
   tseslint.configs.stylisticTypeChecked,
   {
