@@ -102,6 +102,8 @@ export class ScriptedApiServer implements Transport {
 
   /** Forgets the history: the watch ends with an ERROR event, and an older one is refused. */
   expire(): void {
+    // What went out of order may have had the newest version, and then that one is too old as well.
+    if (this.#exchanged) this.#version += 1;
     this.#oldest = this.#version;
     this.#exchanged = false;
     if (this.#stream === undefined) return;
