@@ -1,19 +1,28 @@
 // Everything that must pass: the static checks, then the tests from the fastest to the slowest. With arguments, only the
 // test files whose path contains one of them: npm test -- informer e2e/faults
 import { spawnSync } from 'node:child_process';
-import { globSync } from 'node:fs';
-import { join } from 'node:path';
+import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, relative } from 'node:path';
 import { findBinaries } from '../hack/local/binaries.ts';
 import { findChromium } from '../hack/local/chromium.ts';
 import { findDatabasePrograms } from '../hack/local/database-programs.ts';
 import { findHelm } from '../hack/local/helm.ts';
 import { progressOnStderr } from '../hack/local/progress.ts';
+import { filesToRepeat } from './support/files-to-repeat.ts';
 
 const root = join(import.meta.dirname, '..');
 const wanted = process.argv.slice(2).filter((argument) => argument !== '--');
 
+interface Suite {
+  readonly files: readonly string[];
+  /** Its tests start servers, and what fails in them may run a second time. */
+  readonly servers: boolean;
+  readonly concurrency: number;
+}
+
 /** From the fastest to the slowest. */
-const suites: readonly { readonly folder: string; readonly servers: boolean; readonly concurrency: number }[] = [
+const suites: readonly (Omit<Suite, 'files'> & { readonly folder: string })[] = [
   { folder: 'unit', servers: false, concurrency: 2 },
   { folder: 'property', servers: false, concurrency: 2 },
   { folder: 'contract', servers: true, concurrency: 1 },
@@ -21,19 +30,51 @@ const suites: readonly { readonly folder: string; readonly servers: boolean; rea
   { folder: 'e2e', servers: true, concurrency: 2 },
 ];
 
+/** A test that hangs fails; the whole crash matrix takes longer than any other. */
+const timeoutMs = process.env['CRASH_MATRIX'] === 'write' ? 3_600_000 : 600_000;
+
 function filesOf(folder: string): readonly string[] {
   return globSync(`test/${folder}/**/*.test.ts`, { cwd: root })
     .filter((file) => wanted.length === 0 || wanted.some((part) => file.includes(part)))
     .sort();
 }
 
-function run(title: string, args: readonly string[]): void {
+function succeeds(title: string, args: readonly string[]): boolean {
   process.stdout.write(`\n== ${title}\n`);
-  const { status } = spawnSync(process.execPath, args, { cwd: root, stdio: ['ignore', 'inherit', 'inherit'] });
-  if (status !== 0) {
-    process.stdout.write(`\n${title} failed.\n`);
-    process.exit(1);
+  return spawnSync(process.execPath, args, { cwd: root, stdio: ['ignore', 'inherit', 'inherit'] }).status === 0;
+}
+
+function fail(title: string): never {
+  process.stdout.write(`\n${title} failed.\n`);
+  process.exit(1);
+}
+
+/** Runs test files and returns those that failed; undefined where the run failed and no file is to blame. */
+function failedFiles(title: string, files: readonly string[], concurrency: number): readonly string[] | undefined {
+  const folder = mkdtempSync(join(tmpdir(), 'ingester-test-run-'));
+  const list = join(folder, 'failed');
+  const reporters = [
+    ...['--test-reporter=spec', '--test-reporter-destination=stdout'],
+    ...[`--test-reporter=${join(root, 'test/support/failed-files.ts')}`, `--test-reporter-destination=${list}`],
+  ];
+  try {
+    const limits = [`--test-concurrency=${concurrency}`, `--test-timeout=${timeoutMs}`];
+    if (succeeds(title, ['--test', ...limits, ...reporters, ...files])) return [];
+    const failed = new Set(readFileSync(list, 'utf8').split('\n').filter(Boolean));
+    return failed.size === 0 ? undefined : [...failed].map((file) => relative(root, file));
+  } finally {
+    rmSync(folder, { recursive: true });
   }
+}
+
+/** Runs one suite to its end, or ends the program. Returns the files that passed only the second time. */
+function runSuite(title: string, { files, servers, concurrency }: Suite): readonly string[] {
+  const first = failedFiles(title, files, concurrency);
+  const repeated = servers && wanted.length === 0 ? filesToRepeat(first) : [];
+  if (first?.length === 0) return [];
+  if (repeated.length === 0) fail(title);
+  if (failedFiles(`${repeated.join(', ')}, a second time`, repeated, 1)?.length !== 0) fail(title);
+  return repeated;
 }
 
 /** Builds or unpacks what the servers need, where the wait can be shown; tests have deadlines. */
@@ -46,17 +87,16 @@ async function prepareServers(): Promise<void> {
   await findHelm(preparation);
 }
 
-/** A test that hangs fails; the whole crash matrix takes longer than any other. */
-const timeoutMs = process.env['CRASH_MATRIX'] === 'write' ? 3_600_000 : 600_000;
-
 const started = performance.now();
-if (wanted.length === 0) run('check', ['hack/check.ts']);
+if (wanted.length === 0 && !succeeds('check', ['hack/check.ts'])) fail('check');
 let prepared = false;
+const unstable: string[] = [];
 for (const { folder, servers, concurrency } of suites) {
   const files = filesOf(folder);
   if (files.length === 0) continue;
   if (servers && !prepared) await prepareServers();
   prepared ||= servers;
-  run(`${folder} tests`, ['--test', `--test-concurrency=${concurrency}`, `--test-timeout=${timeoutMs}`, ...files]);
+  unstable.push(...runSuite(`${folder} tests`, { files, servers, concurrency }));
 }
+for (const file of unstable) process.stdout.write(`\nPassed only the second time, see its first run above: ${file}\n`);
 process.stdout.write(`\nAll passed in ${Math.round((performance.now() - started) / 1000)} s.\n`);
