@@ -160,6 +160,37 @@ const rows: readonly { readonly title: string; readonly panels: readonly Panel[]
     ],
   },
   {
+    title: 'Lifecycle of Ingester resources',
+    panels: [
+      {
+        title: 'Phase',
+        description: 'Of each Ingester resource; nothing where there is none.',
+        unit: 'short',
+        queries: one('max by (name, phase) (ingester_lifecycle_phase) > 0', '{{name}} {{phase}}'),
+      },
+      {
+        title: 'Failed attempts',
+        description: 'At each task, since its inputs changed last.',
+        unit: 'short',
+        queries: one('max by (name, task) (ingester_lifecycle_failed_attempts) > 0', '{{name}} {{task}}'),
+      },
+      {
+        title: 'Change under way since',
+        description: 'Nothing where no change is under way.',
+        unit: 'dateTimeFromNow',
+        stat: true,
+        queries: one('max by (name) (ingester_lifecycle_change_started_timestamp_seconds > 0) * 1000', '{{name}}'),
+      },
+      {
+        title: 'Users not served since',
+        description: 'Nothing where they are.',
+        unit: 'dateTimeFromNow',
+        stat: true,
+        queries: one('max by (name) (ingester_lifecycle_unavailable_timestamp_seconds > 0) * 1000', '{{name}}'),
+      },
+    ],
+  },
+  {
     title: 'API server',
     panels: [
       {

@@ -13,6 +13,8 @@ export interface Parent {
 export const MAINTENANCE = 'maintenance-page';
 /** Label with the component or the step. */
 export const COMPONENT_LABEL = 'app.kubernetes.io/component';
+/** Label of Services that lead to metrics, with the name of the job that Prometheus gives the series. */
+export const METRICS_JOB_LABEL = 'ingester.michelangelo.api/job';
 /** Run that a Job was created for. */
 export const RUN_ANNOTATION = 'michelangelo/run';
 /** Hash of the specification that was applied. */

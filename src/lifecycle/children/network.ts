@@ -3,7 +3,7 @@ import { type ComponentName, componentNames, type IngesterSpec } from '../../api
 import { INGESTER_LABEL } from '../../api/names.ts';
 import { componentDefinitions } from './components.ts';
 import { type Child, childKinds } from './kinds.ts';
-import { childMetadata, childName, MAINTENANCE, type Parent, selectorLabels } from './names.ts';
+import { childMetadata, childName, MAINTENANCE, METRICS_JOB_LABEL, type Parent, selectorLabels } from './names.ts';
 
 /** The Service of query, which leads to query or to the maintenance page; the same object all the time. */
 export function serviceChildren(parent: Parent, spec: IngesterSpec, to: 'query' | 'maintenance'): readonly Child[] {
@@ -72,19 +72,47 @@ function policies(parent: Parent, spec: IngesterSpec): readonly Child[] {
     });
 }
 
+/** Value of the label `job`, by which alerts and dashboard know what a series is of: as in the plain bundle. */
+const METRICS_JOBS: Readonly<Record<ComponentName, string>> = {
+  sync: 'ingester-reconciler-metrics',
+  audit: 'ingester-audit-metrics',
+  query: 'ingester-query-metrics',
+};
+
+/** A Service of its own leads to the metrics of each component: the one of query leads to the maintenance page at times. */
 function monitors(parent: Parent, spec: IngesterSpec): readonly Child[] {
   const { monitoring } = spec;
   if (monitoring === undefined) return [];
-  const part: ComponentName = 'query';
-  const metadata = { ...childMetadata(parent, part, parent.name) } as {
-    readonly labels: Readonly<Record<string, string>>;
+  const metadata = (part: ComponentName, name: string, labels: object = {}): object => {
+    const own = childMetadata(parent, part, name) as { readonly labels: object };
+    return { ...own, labels: { ...labels, ...own.labels } };
   };
+  const services = componentNames
+    .filter((part) => spec.components?.[part] !== undefined)
+    .map((part) => {
+      const name = `${childName(parent, part)}-metrics`;
+      const body = {
+        metadata: metadata(part, name, { [METRICS_JOB_LABEL]: METRICS_JOBS[part] }),
+        spec: {
+          clusterIP: 'None',
+          // Also of pods that are not ready: that is when their metrics are read.
+          publishNotReadyAddresses: true,
+          selector: selectorLabels(parent, part),
+          ports: [{ name: 'metrics', port: 8081, targetPort: 'health', protocol: 'TCP' }],
+        },
+      };
+      return { kind: childKinds.service, name, body };
+    });
   const body = {
-    metadata: { ...metadata, labels: { ...monitoring.labels, ...metadata.labels } },
+    metadata: metadata('sync', parent.name, monitoring.labels),
     spec: {
-      selector: { matchLabels: { [INGESTER_LABEL]: parent.name } },
-      endpoints: [{ port: 'health', path: '/metrics', interval: monitoring.interval ?? '30s' }],
+      jobLabel: METRICS_JOB_LABEL,
+      selector: {
+        matchLabels: { [INGESTER_LABEL]: parent.name },
+        matchExpressions: [{ key: METRICS_JOB_LABEL, operator: 'Exists' }],
+      },
+      endpoints: [{ port: 'metrics', path: '/metrics', interval: monitoring.interval ?? '30s' }],
     },
   };
-  return [{ kind: childKinds.serviceMonitor, name: parent.name, body }];
+  return [...services, { kind: childKinds.serviceMonitor, name: parent.name, body }];
 }

@@ -93,12 +93,34 @@ describe('the children of an Ingester resource', () => {
       networkChildren(parent, { ...spec, ...more }).map(({ kind }) => kind.kind);
     assert.deepEqual(kindsOf({ networking: { hosts, ingress: {} } }), ['Ingress']);
     assert.deepEqual(kindsOf({ networking: { hosts, httpRoute: { parentRefs: [{ name: 'g' }] } } }), ['HTTPRoute']);
-    assert.deepEqual(kindsOf({ networkPolicy: {}, monitoring: {} }), [
-      'NetworkPolicy',
-      'NetworkPolicy',
-      'NetworkPolicy',
-      'ServiceMonitor',
-    ]);
+    assert.deepEqual(kindsOf({ networkPolicy: {} }), ['NetworkPolicy', 'NetworkPolicy', 'NetworkPolicy']);
+  });
+
+  it('show the metrics of every component under the jobs that the alerts select', () => {
+    const children = networkChildren(parent, { ...spec, monitoring: { interval: '15s', labels: { release: 'prom' } } });
+    const [monitor, ...more] = children.filter(({ kind }) => kind.kind === 'ServiceMonitor');
+    assert.deepEqual(more, []);
+    const label = String(valueAt(monitor?.body, ['spec', 'jobLabel']));
+    assert.deepEqual(valueAt(monitor?.body, ['spec', 'selector']), {
+      matchLabels: { 'michelangelo/ingester': 'one' },
+      matchExpressions: [{ key: label, operator: 'Exists' }],
+    });
+    assert.equal(valueAt(monitor?.body, ['metadata', 'labels', 'release']), 'prom');
+    const services = children.filter(({ kind }) => kind.kind === 'Service');
+    assert.deepEqual(
+      services.map(({ name, body }) => [
+        name,
+        valueAt(body, ['metadata', 'labels', label]),
+        valueAt(body, ['spec', 'selector', 'app.kubernetes.io/component']),
+      ]),
+      [
+        ['one-sync-metrics', 'ingester-reconciler-metrics', 'sync'],
+        ['one-query-metrics', 'ingester-query-metrics', 'query'],
+        ['one-audit-metrics', 'ingester-audit-metrics', 'audit'],
+      ],
+    );
+    const [queryService] = serviceChildren(parent, spec, 'query');
+    assert.equal(valueAt(queryService?.body, ['metadata', 'labels', label]), undefined, 'or it would be read twice');
   });
 
   it('are Jobs that never try by themselves, end in time and carry the number of their run', () => {
