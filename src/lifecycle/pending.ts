@@ -3,7 +3,7 @@
 import type { IngesterSpec } from '../api/ingester/spec.ts';
 import type { LifecycleStatus } from '../api/ingester/status.ts';
 import { contentHash } from '../base/content-hash.ts';
-import { drains, type StepContext, type StepDefinition, steps } from './steps.ts';
+import { drains, type StepContext, type StepDefinition, stepOf, steps } from './steps.ts';
 
 /** Part of every checksum: a new way of making them must not look like new inputs without anybody noticing. */
 const CHECKSUM_VERSION = 1;
@@ -24,7 +24,7 @@ export interface PendingInput {
 export function pendingSteps(input: PendingInput): readonly Due[] {
   const context: StepContext = { ...input, draining: false };
   const tasks = tasksDue(input, context);
-  const draining = tasks.some(({ step }) => drains(step, input.spec));
+  const draining = tasks.some(({ step }) => drains(step, input.spec) && isBehindGate(step));
   const around = steps
     .filter((step) => !step.cascades && step.enabled({ ...context, draining }))
     .map((step) => ({ step, checksum: bracketChecksum(input, step, context) }))
@@ -55,6 +55,11 @@ function tasksDue({ uid, lifecycle }: PendingInput, context: StepContext): reado
 /** What belongs to no task is done once in every attempt. */
 function bracketChecksum({ uid }: PendingInput, step: StepDefinition, context: StepContext): string {
   return contentHash({ version: CHECKSUM_VERSION, uid, step: step.name, inputs: step.inputs(context) });
+}
+
+/** What comes after the gate was opened does not close it again. */
+function isBehindGate(step: StepDefinition): boolean {
+  return steps.indexOf(step) < steps.indexOf(stepOf('release'));
 }
 
 export function drainNeeded(due: readonly Due[], spec: IngesterSpec): boolean {

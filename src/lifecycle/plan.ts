@@ -3,7 +3,7 @@
 // writes leaves a status that says what was meant; the next pass goes on from there.
 import type { ComponentName, IngesterSpec } from '../api/ingester/spec.ts';
 import { componentNames } from '../api/ingester/spec.ts';
-import type { Attempt, IngesterStatus, LifecycleStatus, StepName, Target } from '../api/ingester/status.ts';
+import type { Attempt, IngesterStatus, LifecycleStatus, Target } from '../api/ingester/status.ts';
 import { APPROVE_UPGRADE_ANNOTATION, REJECT_UPGRADE_ANNOTATION } from '../api/names.ts';
 import { sameJson } from '../base/same-json.ts';
 import { classOfChange } from './changes.ts';
@@ -17,6 +17,7 @@ import { nextPhase, type PipelineFacts } from './pipeline.ts';
 import type { PlanEvent } from './plan-event.ts';
 import { advanceStep, staysFailed, stepOfStatus } from './run-step.ts';
 import { advanceSchedule } from './schedule.ts';
+import { mayServe, serveAgain } from './serving.ts';
 import { imageOf, milliseconds, pollMs, spreadMs } from './settings.ts';
 import { summarize } from './summary.ts';
 
@@ -172,6 +173,11 @@ export function canRollBack(lifecycle: LifecycleStatus, status: IngesterStatus, 
   return !sameJson(status.stable.spec, target?.spec);
 }
 
+/** The next pass does. */
+function goesBack({ status, target }: Moving, lifecycle: LifecycleStatus): boolean {
+  return target.spec.lifecycle?.rollback?.enabled !== false && canRollBack(lifecycle, status, target);
+}
+
 interface Moved {
   readonly status: IngesterStatus;
   readonly lifecycle: LifecycleStatus;
@@ -191,7 +197,11 @@ function advance(input: Moving): Moved {
   const [head] = due;
   const ended = pipeline === 'Settled' && seen.ready && !seen.pending;
   if (ended) return settle(input, entered);
-  if (pipeline !== 'Tasks' || head === undefined) return { status, lifecycle: withPhase(entered, due), target, due };
+  if (pipeline !== 'Tasks' || head === undefined) {
+    const after =
+      pipeline === 'Failed' && !goesBack(input, entered) ? serveAgain({ ...input, lifecycle: entered, due }) : entered;
+    return { status, lifecycle: withPhase(after, due), target, due };
+  }
   const podHash = podOf(input, entered, head);
   const { now, emit } = input;
   const outcome = advanceStep({
@@ -343,8 +353,6 @@ function worldOf(input: Placing): World {
   };
 }
 
-const changesSchema: ReadonlySet<StepName> = new Set(['clone', 'migrate', 'release']);
-
 function componentsOf(input: Placing): World['components'] {
   const { lifecycle, due } = input;
   // Until everybody is led to the page, the old pods answer.
@@ -352,9 +360,7 @@ function componentsOf(input: Placing): World['components'] {
   if (lifecycle.pipeline === 'Draining') return isEarly ? 'keep' : 'remove';
   const isDown = lifecycle.attempt?.drains ?? false;
   if (isDown && !serving.has(lifecycle.pipeline)) return 'remove';
-  // Whatever else is the case: nothing runs against a schema that was not made for it.
-  const mayServe = !due.some(({ step }) => changesSchema.has(step.name));
-  return mayServe && lifecycle.pipeline !== 'Stopping' ? 'apply' : 'keep';
+  return mayServe(due) && lifecycle.pipeline !== 'Stopping' ? 'apply' : 'keep';
 }
 
 const serving: ReadonlySet<LifecycleStatus['pipeline']> = new Set(['Settled', 'Updating', 'Restoring']);

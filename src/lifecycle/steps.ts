@@ -11,7 +11,7 @@ export interface StepContext {
   readonly lifecycle: LifecycleStatus;
   /** The version that the database has; undefined before the first migration. */
   readonly migratedVersion: string | undefined;
-  /** Whether a step that drains is pending. */
+  /** Whether a step is pending that drains, and that the gate is closed for. */
   readonly draining: boolean;
 }
 
@@ -42,6 +42,13 @@ const asked = (spec: IngesterSpec, name: TaskName): object => {
 };
 const json = (value: unknown): JsonValue => JSON.parse(JSON.stringify(value ?? null)) as JsonValue;
 
+/** Once in every attempt, and once more where somebody asks for the migration again: it may be what failed. */
+const preparation = ({ spec, lifecycle }: StepContext): JsonValue => {
+  const id = lifecycle.attempt?.id ?? '';
+  const { trigger } = task(spec, 'migrate') ?? {};
+  return trigger === undefined ? id : [id, trigger];
+};
+
 export const steps: readonly StepDefinition[] = [
   {
     name: 'quiesce',
@@ -53,7 +60,7 @@ export const steps: readonly StepDefinition[] = [
     timeout: '2m',
     // A database that nobody migrated has no gate to close.
     enabled: ({ draining, migratedVersion }) => migratedVersion !== undefined && draining,
-    inputs: ({ lifecycle }) => lifecycle.attempt?.id ?? '',
+    inputs: preparation,
   },
   {
     name: 'snapshot',
@@ -68,7 +75,7 @@ export const steps: readonly StepDefinition[] = [
       migratedVersion !== undefined &&
       lifecycle.restorePoint === undefined &&
       spec.lifecycle?.stateMode === 'Savepoint',
-    inputs: ({ lifecycle }) => lifecycle.attempt?.id ?? '',
+    inputs: preparation,
   },
   {
     name: 'clone',

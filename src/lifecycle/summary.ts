@@ -170,7 +170,8 @@ function underWayText({ next, now }: SummaryInput, lifecycle: LifecycleStatus, h
   const { pipeline, steps } = lifecycle;
   if (pipeline === 'Draining') return draining(next, now);
   const step = head === undefined ? undefined : steps[head.step.name];
-  if (pipeline === 'Failed') return ['TaskFailed', failedText(head, step?.message)];
+  if (pipeline === 'Failed')
+    return ['TaskFailed', failedText(head, step?.message, lifecycle.attempt?.drains === false)];
   if (pipeline === 'Tasks' && head !== undefined) return taskText(head.step.name, step);
   return [`Components${pipeline}`, 'waiting until everything is as the target says'];
 }
@@ -182,9 +183,15 @@ function taskText(name: string, step: StepStatus | undefined): Told {
   return ['TaskRetrying', `${name}: next attempt at ${nextAttemptAt}; ${message}`];
 }
 
-function failedText(head: Due | undefined, message = ''): string {
+function failedText(head: Due | undefined, message = '', serves = false): string {
   const name = head?.step.name ?? 'a task';
-  return `${name}: ${message}. Mend the cause, then change spec.lifecycle.${head?.step.task ?? name}.trigger, or the version`;
+  const meanwhile = serves ? '; meanwhile the components run without it' : '';
+  return `${name}: ${message}. Mend the cause, then change spec.lifecycle.${retriedBy(head)}.trigger, or the version${meanwhile}`;
+}
+
+/** What belongs to no task is there for the migration. */
+function retriedBy(head: Due | undefined): string {
+  return head?.step.task ?? 'migrate';
 }
 
 function draining(next: IngesterStatus, now: Date): readonly [string, string] {

@@ -182,6 +182,27 @@ function alwaysComesToRest({ states, into }: Walk): void {
   assert.equal(wedged, undefined, `wedged:\n${pathTo(wedged?.[1])}`);
 }
 
+/** What failed for good keeps nobody down, unless the schema is not that of the target, or it needs a drain itself. */
+function servesBesideAFailure(states: Walk['states']): void {
+  let looked = 0;
+  for (const seen of states.values()) {
+    const { status, components, spec, schema, gateClosed } = seen.sim;
+    if (status.lifecycle?.pipeline !== 'Failed' || spec.suspend === true || !isQuiet(seen.sim)) continue;
+    if (gateClosed || schema !== status.target?.spec.version || status.lifecycle.steps.init?.state !== 'Failed')
+      continue;
+    const phases = Object.values(components).map(({ phase }) => phase);
+    assert.deepEqual(phases, ['ready'], `down for nothing:\n${pathTo(seen)}`);
+    looked += 1;
+  }
+  assert.ok(looked > 0, 'nothing was looked at');
+}
+
+/** Nothing that comes by itself changes it any more. */
+function isQuiet(sim: Sim): boolean {
+  const fair = eventsOf(sim).filter((event) => event.fair);
+  return fair.every(({ to }) => to.every((next) => keyOf(next) === keyOf(sim)));
+}
+
 const always = [neverTwoTasks, neverAnUnmigratedSchema, aClosedGateIsKnown];
 
 /** LIFECYCLE_MODEL=deep walks further, for minutes: the target changes while an approved upgrade is under way. */
@@ -197,6 +218,20 @@ describe('every reachable state of the lifecycle', () => {
     alwaysComesToRest(found);
     const expected = ['Blocked', 'Failed', 'Initializing', 'Running', 'Suspended', 'Upgrading', undefined];
     assert.deepEqual([...phases].sort(), expected);
+  });
+
+  it('serves beside an init that failed for good, once the schema is migrated and the gate is open', () => {
+    const lifecycle = { migrate: { maxAttempts: 1 }, init: { maxAttempts: 1 }, rollback: { enabled: true } };
+    const failed = new Set<string>();
+    const first = settled(specOf('1.0.0', { lifecycle }));
+    const found = walk({ ...first, edits: 1, failures: 1, suspends: false }, (before, after) => {
+      for (const check of always) check(before, after);
+      const { pipeline, steps } = after.status.lifecycle ?? noLifecycle;
+      if (pipeline === 'Failed' && steps.init?.state === 'Failed') failed.add(after.spec.version);
+    });
+    alwaysComesToRest(found);
+    servesBesideAFailure(found.states);
+    assert.deepEqual([...failed].sort(), ['2.0.0', '3.0.0']);
   });
 
   it('loses no approval and no restore point, with supervised upgrades and snapshots', () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { IngesterSpec } from '../../../src/api/ingester/spec.ts';
-import type { IngesterStatus } from '../../../src/api/ingester/status.ts';
+import type { IngesterStatus, StepName } from '../../../src/api/ingester/status.ts';
 import {
   ALLOW_DOWNGRADE_ANNOTATION,
   APPROVE_UPGRADE_ANNOTATION,
@@ -110,6 +110,59 @@ describe('a step', () => {
       ['TaskRecovering'],
     );
     assert.equal(mended.status.lifecycle?.steps.migrate?.state, 'Pending');
+  });
+});
+
+/** An upgrade of what runs, in which one step after the other succeeds, until this one fails for good. */
+function failing(step: StepName, spec: Partial<IngesterSpec>): { readonly input: PlanInput; readonly made: Plan } {
+  const asked = asking(spec);
+  let input = { ...asked, facts: factsOf({ ...running, components: {} }) };
+  let made = plan(input);
+  for (let passes = 0; passes < 30 && made.status.lifecycle?.pipeline !== 'Failed'; passes += 1) {
+    const { job } = made.world ?? {};
+    const ended = {
+      state: job?.step === step ? 'failed' : 'succeeded',
+      exitCode: 2,
+      deleting: false,
+      pods: 0,
+    } as const;
+    const jobs = job === undefined ? [] : [{ step: job.step, run: job.run, ...ended }];
+    input = { ...input, status: made.status, facts: { ...input.facts, jobs } };
+    made = plan(input);
+  }
+  return { input, made };
+}
+
+function messageOf({ status }: Plan): string {
+  return status.conditions?.find(({ type }) => type === 'LifecycleComplete')?.message ?? '';
+}
+
+describe('a failure for good', () => {
+  const rollback = { enabled: false };
+
+  it('of init after the migration keeps nobody down, and says so', () => {
+    const { made } = failing('init', { version: '2.0.0', lifecycle: { rollback } });
+    assert.equal(made.status.phase, 'Failed');
+    assert.equal(made.world?.components, 'apply');
+    assert.match(
+      messageOf(made),
+      /change spec\.lifecycle\.init\.trigger, or the version; meanwhile the components run/,
+    );
+  });
+
+  it('of an init that asks for a drain keeps the components down', () => {
+    const { made } = failing('init', { version: '2.0.0', lifecycle: { rollback, init: { requiresDrain: true } } });
+    assert.deepEqual([made.status.phase, made.world?.components], ['Failed', 'remove']);
+  });
+
+  it('of a step that is no task names the trigger that tries it again', () => {
+    const lifecycle = { rollback, init: { disabled: true } };
+    const { input, made } = failing('quiesce', { version: '2.0.0', lifecycle });
+    assert.match(messageOf(made), /^quiesce: .* change spec\.lifecycle\.migrate\.trigger/);
+    assert.equal(plan({ ...input, status: made.status }).status.phase, 'Failed');
+    const spec = { ...running.spec, version: '2.0.0', lifecycle: { ...lifecycle, migrate: { trigger: 'again' } } };
+    const again = after({ ...input, spec, status: made.status, facts: { ...input.facts, jobs: [] } }, 4);
+    assert.equal(again.status.lifecycle?.steps.quiesce?.state, 'Running');
   });
 });
 
