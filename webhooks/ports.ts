@@ -1,6 +1,7 @@
 // What rules need to know and the request does not say. Implementations never throw: what cannot be found out in time
 // is an answer too, and each rule says what it does about it.
 
+import type { IngesterName, Recalled, RememberedCrd } from '../src/api/admission-memory.ts';
 import type { RememberedName } from '../src/gitops/remembered-names.ts';
 import type { ObjectName } from '../src/gitops/tombstone.ts';
 import type { AdmissionRequest } from './review.ts';
@@ -21,6 +22,14 @@ export interface ObjectCensus {
 export interface NameMemory {
   /** Undefined where nothing is known, which is no proof that there was none. */
   recall(name: ObjectName): RememberedName | undefined;
+}
+
+/** What is known of Ingesters and CRDs that were deleted. */
+export interface AdmissionMemory {
+  /** The version that the database of the resource of this name was migrated to. */
+  migratedVersion(name: IngesterName, signal: AbortSignal): Promise<Recalled<string>>;
+  /** The last CRD of these objects. */
+  crd(plural: string, signal: AbortSignal): Promise<Recalled<RememberedCrd>>;
 }
 
 /** Whom and what to ask the API server about. */

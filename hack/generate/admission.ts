@@ -106,8 +106,12 @@ export function validatingWebhooks(kinds: readonly KindDefinition[]): Registrati
       {
         name: 'crd-changes.ingester.michelangelo.api',
         ...calls('/validate'),
-        rules: [crdRule('UPDATE')],
-        matchConditions: [ourCrd, notDeleting, { name: 'changes', expression: 'object.spec != oldObject.spec' }],
+        rules: [crdRule('CREATE', 'UPDATE')],
+        matchConditions: [
+          { name: 'our-group', expression: `object.spec.group == "${GROUP}"` },
+          notDeleting,
+          { name: 'changes', expression: 'oldObject == null || object.spec != oldObject.spec' },
+        ],
         // An upgrade must be able to install the CRDs and the webhook in one go.
         failurePolicy: 'Ignore',
       },
@@ -179,8 +183,8 @@ export function objectRule(kinds: readonly KindDefinition[]): object {
   return { ...rule(GROUP, [VERSION], ['CREATE', 'UPDATE'], plurals), scope: 'Namespaced' };
 }
 
-export function crdRule(operation: 'UPDATE' | 'DELETE'): object {
-  return rule('apiextensions.k8s.io', ['v1'], [operation], ['customresourcedefinitions']);
+export function crdRule(...operations: readonly ('CREATE' | 'UPDATE' | 'DELETE')[]): object {
+  return rule('apiextensions.k8s.io', ['v1'], operations, ['customresourcedefinitions']);
 }
 
 function rule(

@@ -12,7 +12,7 @@ const QUERY = 'ingester-query';
 const CONSTANTS = { kind: 'ConfigMap', name: 'ingester-drain' };
 const annotation = (name: string): string => `metadata.annotations.[ingester.michelangelo.api/${name}]`;
 /** ConfigMaps that the program finds by name. */
-const FIXED_NAMES = ['ingester-drain', 'ingester-control', 'ingester-status', 'ingester-names'];
+const FIXED_NAMES = ['ingester-drain', 'ingester-control', 'ingester-status', 'ingester-names', 'ingester-memory'];
 const STAYING_BINDING = 'ingester-query-auth-reader';
 
 interface Target {
@@ -190,6 +190,8 @@ function roleNames(name: string): readonly Target[] {
       ];
     case 'ingester-names':
       return ['ingester-names-writer', 'ingester-names-reader'].map((each) => role(each, 'rules.0.resourceNames.0'));
+    case 'ingester-memory':
+      return [role('ingester-control', 'rules.2.resourceNames.0'), role('ingester-memory', 'rules.0.resourceNames.0')];
     case 'ingester-control':
       return [role('ingester-control', 'rules.0.resourceNames.0')];
     default:

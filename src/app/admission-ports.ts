@@ -9,6 +9,7 @@ import { storageEnabled } from '../config/gates.ts';
 import type { Configuration } from '../config/schema.ts';
 import type { MetadataStorage } from '../storage/metadata-storage.ts';
 import { ApiAccessReviewer } from './access-reviewer.ts';
+import { ConfigMapMemory } from './admission-memory.ts';
 import { createClient } from './kube-client.ts';
 import { watchNames } from './name-watch.ts';
 import { ClusterCensus } from './object-census.ts';
@@ -31,6 +32,12 @@ export async function createAdmissionPorts(
   return {
     names,
     access: new CachedAccessReviewer(reviewer, clock),
+    memory: new ConfigMapMemory({
+      client: () => client.get(),
+      namespace: configuration.control.namespace,
+      clock,
+      logger,
+    }),
     census: new ClusterCensus({ client: () => client.get(), storage: open, clock, logger }),
     close: async () => {
       await names.stop();

@@ -11,6 +11,7 @@ import type { KubeClient, Resource } from '../kube/client.ts';
 import { Informer } from '../kube/informer.ts';
 import { IdentityStore } from '../kube/store.ts';
 import { childKinds, jobs } from '../lifecycle/children/kinds.ts';
+import { MigratedMemory } from '../lifecycle/migrated-memory.ts';
 import { ingesters, LifecycleReconciler } from '../lifecycle/reconciler.ts';
 import { Controller } from '../runtime/controller.ts';
 import { enqueueForObject, enqueueForOwner } from '../runtime/handler.ts';
@@ -36,7 +37,8 @@ export async function runLifecycle(configuration: Configuration, logger: Logger,
   const events = createEventRecorder({ client, clock, logger, metrics });
   const { namespace } = configuration.control;
   const informers = watched.map((each) => informerOf(each, { client, logger, namespace }));
-  const reconciler = new LifecycleReconciler({ client, clock, events, metrics: metrics.lifecycle });
+  const memory = new MigratedMemory({ client, logger });
+  const reconciler = new LifecycleReconciler({ client, clock, events, metrics: metrics.lifecycle, memory });
   const controller = new Controller({
     name: 'lifecycle',
     sources: informers.map(({ source }) => source),

@@ -1,8 +1,10 @@
 // What goes on beside the kinds: decisions of people, the spool, the status, the eviction rules.
+import { GROUP } from '../api/names.ts';
 import type { Manager } from '../runtime/manager.ts';
 import { rulesFor } from '../sync/eviction-rules.ts';
 import { runEvictionLoop } from './eviction-loop.ts';
 import type { KindLoop, Parts } from './kind-loop.ts';
+import { runMemoryWriter } from './memory-writer.ts';
 import { runStatusWriter } from './status-writer.ts';
 import type { StorageMonitor } from './storage-monitor.ts';
 import { replaySpool } from './sync-parts.ts';
@@ -30,6 +32,11 @@ export function addSyncRunnables(
   const onTroubles = (count: number): void => metrics.sync.troubled(count);
   const status = { client, namespace, loops, monitor, sync, onTroubles, clock, logger };
   manager.add({ name: 'status', group: 'leader', run: (stop) => runStatusWriter(status, stop) });
+  const remembered = loops
+    .filter(({ resource }) => resource.group === GROUP)
+    .map(({ kind, informer }) => ({ kind, objects: () => informer.store.size }));
+  const memory = { client, storage, namespace, kinds: remembered, clock, logger };
+  manager.add({ name: 'admission memory', group: 'leader', run: (stop) => runMemoryWriter(memory, stop) });
   for (const { kind, resource, flows, controller } of loops) {
     const rules = rulesFor(kind, configuration.eviction.rules);
     if (rules.length === 0) continue;

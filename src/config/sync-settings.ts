@@ -80,7 +80,7 @@ export const syncSections: { readonly [Section in keyof SyncSettings]: z.ZodType
       {
         namespace: text
           .default('ingester-system')
-          .describe('Namespace of the ConfigMaps ingester-control and ingester-status.'),
+          .describe('Namespace of the ConfigMaps ingester-control, ingester-status and ingester-memory.'),
       },
       section,
     )

@@ -16,6 +16,7 @@ import { applyWorld } from './apply.ts';
 import { appliedHash } from './children/components.ts';
 import { podHash } from './children/jobs.ts';
 import type { Parent } from './children/names.ts';
+import type { MigratedMemory } from './migrated-memory.ts';
 import { observe } from './observe.ts';
 import { type Plan, type PlanInput, plan } from './plan.ts';
 import { readingLabels, readingOf } from './reading.ts';
@@ -29,6 +30,7 @@ export interface LifecycleOptions {
   readonly clock: Clock;
   readonly events: Pick<EventRecorder, 'record'>;
   readonly metrics: Pick<LifecycleMetrics, 'forResource'>;
+  readonly memory: Pick<MigratedMemory, 'remember'>;
 }
 
 export class LifecycleReconciler {
@@ -53,6 +55,7 @@ export class LifecycleReconciler {
     const now = clock.now();
     const seen = await observe(client, parent, now, signal);
     const made = plan(planInput(object, parent, { facts: seen.facts, now }));
+    await this.#options.memory.remember(parent, made.status.migratedVersion);
     const written = await this.#remember(ref, object, made);
     metrics.read(readingOf(made.status));
     for (const event of made.events) {

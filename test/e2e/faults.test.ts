@@ -152,7 +152,8 @@ describe('the bundle under faults', () => {
     await eventually(() => assert.match(cluster.reconcilerLog(), /CRD rayjobs\.michelangelo\.api is not installed/));
     const { body } = await probe(bundle().reconcilerHealthPort, '/readyz');
     assert.match(body, /\[-\] watch-rayjobs: the CRD is not installed/);
-    await cluster.kubectl('apply', '-f', 'crds/rayjobs.michelangelo.api.yaml');
+    // The webhook is asked what the CRD was before, and connects for it.
+    await eventually(() => cluster.kubectl('apply', '-f', 'crds/rayjobs.michelangelo.api.yaml'));
     await cluster.kubectl('wait', '--for=condition=Established', 'crd/rayjobs.michelangelo.api');
     await eventually(() => cluster.apply(aManifest('RayJob', NS, 'back', { spec: {} })));
     await eventually(() => cluster.row(kind('RayJob'), NS, 'back'));

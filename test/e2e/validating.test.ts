@@ -2,6 +2,7 @@
 // which would wedge an object.
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
+import { probe } from '../../hack/local/role-process.ts';
 import type { KubernetesObject } from '../../src/api/object.ts';
 import { aManifest, Cluster, kind } from '../support/cluster.ts';
 import { eventually } from '../support/eventually.ts';
@@ -13,7 +14,18 @@ const DANGEROUS_WORDS = /immutable|conflict|invalid|already exists/i;
 
 interface Result {
   readonly code: number;
+  readonly stdout: string;
   readonly stderr: string;
+}
+
+interface CrdSpec {
+  readonly versions: readonly {
+    readonly schema: {
+      readonly openAPIV3Schema: {
+        readonly properties: { readonly spec: { readonly properties: Record<string, object> } };
+      };
+    };
+  }[];
 }
 
 /** Refused by us, with a 403, and with words that no tool takes for a reason to create the object anew. */
@@ -172,7 +184,7 @@ describe('the validating rules on a real API server', () => {
       const openAPIV3Schema = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
       const version = { name: 'v2', served: true, storage: true, subresources: { status: {} } };
       const names = { kind: 'Ingester', listKind: 'IngesterList', plural: 'ingesters', singular: 'ingester' };
-      await cluster.apply({
+      const definition = {
         apiVersion: 'apiextensions.k8s.io/v1',
         kind: 'CustomResourceDefinition',
         metadata: { name: type },
@@ -182,7 +194,9 @@ describe('the validating rules on a real API server', () => {
           scope: 'Namespaced',
           versions: [{ ...version, schema: { openAPIV3Schema } }],
         },
-      });
+      };
+      // The webhook reads what the CRD was before; the first question takes longer, because it connects.
+      await eventually(() => cluster.apply(definition));
       await cluster.kubectl('wait', '--for=condition=Established', '--timeout=30s', 'crd', type);
     });
 
@@ -200,6 +214,50 @@ describe('the validating rules on a real API server', () => {
       assertAllowed(await merge(type, 'main', { status: { migratedVersion: '1.4.0' } }, '--subresource=status'));
       const annotations = { 'michelangelo/allow-downgrade': '1.4.0:1.3.2' };
       assertAllowed(await merge(type, 'main', { metadata: { annotations }, spec: { version: '1.3.2' } }), /Warning/);
+    });
+  });
+
+  describe('ingester-downgrade, after the resource was deleted', () => {
+    it('compares it with what was migrated, and refuses what it cannot compare', async () => {
+      const type = 'ingesters.michelangelo.api';
+      const again = (version: string, annotations: object = {}): object =>
+        aManifest('Ingester', NS, 'again', {
+          metadata: { name: 'again', namespace: NS, annotations },
+          spec: { version },
+        });
+      await cluster.kubectl(
+        ...['patch', 'configmap', '-n', 'ingester-system', 'ingester-memory', '--type=merge'],
+        ...['-p', JSON.stringify({ data: { [`migrated.${NS}.again`]: '1.4.0' } })],
+      );
+      const message = /^spec\.version 1\.3\.2 is older than the migrated 1\.4\.0; to permit it .*=1\.4\.0:1\.3\.2$/;
+      await eventually(async () => assertRefused(await cluster.create(again('1.3.2')), message));
+      assertAllowed(await cluster.create(again('1.4.0')));
+      assertAllowed(await run('delete', type, '-n', NS, 'again'));
+      const permitted = again('1.3.2', { 'michelangelo/allow-downgrade': '1.4.0:1.3.2' });
+      assertAllowed(await cluster.create(permitted), /Warning: .*is older than the migrated/);
+      assertAllowed(await run('delete', type, '-n', NS, 'again'));
+    });
+
+    it('is ready and in doubt where the webhook may not read what was migrated', async () => {
+      const binding = ['rolebinding', '-n', 'ingester-system', 'ingester-memory'] as const;
+      const { stdout } = await run('get', ...binding, '-o', 'json');
+      const { apiVersion, kind: type, metadata, ...rest } = JSON.parse(stdout) as KubernetesObject;
+      const first = (annotations: object = {}): Promise<Result> =>
+        withInput(
+          aManifest('Ingester', NS, 'first', {
+            metadata: { name: 'first', namespace: NS, annotations },
+            spec: { version: '1.5.0' },
+          }),
+          ...['create', '--dry-run=server'],
+        );
+      assertAllowed(await run('delete', ...binding));
+      const doubt = /^nobody can say what was migrated for an Ingester first before; to permit it .*=unknown:1\.5\.0$/;
+      await eventually(async () => assertRefused(await first(), doubt));
+      assertAllowed(await first({ 'michelangelo/allow-downgrade': 'unknown:1.5.0' }), /Warning: nobody can say/);
+      assert.equal((await probe(bundle().webhookHealthPort, '/readyz')).status, 200);
+      const { name, namespace } = metadata;
+      await cluster.apply({ apiVersion, kind: type, metadata: { name, namespace }, ...rest });
+      await eventually(async () => assertAllowed(await first()));
     });
   });
 
@@ -289,6 +347,35 @@ describe('the validating rules on a real API server', () => {
       assertRefused(await run('delete', 'crd', '--all'), /deletes all its objects/);
       assertAllowed(await run('annotate', 'crd', crd, 'michelangelo/allow-crd-delete=true'));
       assertAllowed(await run('delete', 'crd', crd));
+    });
+
+    it('compares a CRD that is created with the one that was deleted, while it has archived rows', async () => {
+      const crd = 'revisions.michelangelo.api';
+      const { stdout } = await run('get', 'crd', crd, '-o', 'json');
+      const { spec } = JSON.parse(stdout) as { readonly spec: CrdSpec };
+      const manifest = (changed: object, annotations: object = {}): object => ({
+        apiVersion: 'apiextensions.k8s.io/v1',
+        kind: 'CustomResourceDefinition',
+        metadata: { name: crd, annotations },
+        spec: changed,
+      });
+      const narrow = structuredClone(spec);
+      delete narrow.versions[0]?.schema.openAPIV3Schema.properties.spec.properties['gitRef'];
+      await eventually(async () => {
+        const memory = await run('get', 'configmap', '-n', 'ingester-system', 'ingester-memory', '-o', 'json');
+        const { data = {} } = JSON.parse(memory.stdout) as { readonly data?: Readonly<Record<string, string>> };
+        assert.equal(data['rows.revisions'], 'some');
+        assert.deepEqual(JSON.parse(data['crd.revisions'] ?? '{}'), spec);
+      }, 120_000);
+      assertAllowed(await run('annotate', 'crd', crd, 'michelangelo/allow-crd-delete=true'));
+      assertAllowed(await run('delete', 'crd', crd, '--timeout=120s'));
+      const refused = await withInput(manifest(narrow), 'apply');
+      assertRefused(refused, /^v2: .*gitRef: property removed; it has archived objects; to permit it set annotation/);
+      assertRefused(await withInput(manifest(narrow), 'create'), /property removed/);
+      const target = /allow-downgrade=([0-9a-f]{12})/.exec(refused.stderr)?.[1] ?? '';
+      const permitted = manifest(narrow, { 'michelangelo/allow-downgrade': target });
+      assertAllowed(await withInput(permitted, 'create', '--dry-run=server'), /Warning: .*gitRef: property removed/);
+      assertAllowed(await withInput(manifest(spec), 'apply'));
     });
   });
 

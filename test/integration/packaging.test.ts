@@ -115,7 +115,8 @@ describe('the manifests', () => {
     const guard = JSON.stringify(only(name, 'ValidatingAdmissionPolicy', 'acme-ingester-guard'));
     assert.match(guard, /oldObject\.metadata\.name == 'acme-ingester-reconciler' && request\.namespace == 'metadata'/);
     // The program finds these by name.
-    for (const fixed of ['ingester-drain', 'ingester-control', 'ingester-status']) only(name, 'ConfigMap', fixed);
+    for (const fixed of ['ingester-drain', 'ingester-control', 'ingester-status', 'ingester-memory'])
+      only(name, 'ConfigMap', fixed);
   });
 
   it('keep names consistent where the query API is part of another namespace', () => {

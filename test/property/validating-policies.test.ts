@@ -8,6 +8,7 @@ import { validatingPolicies } from '../../webhooks/policies/registry.ts';
 import { movementBetween } from '../../webhooks/policies/version-field.ts';
 import { type Decision, runPolicies, type ValidatingPolicy } from '../../webhooks/policy.ts';
 import { type AdmissionRequest, decodeReview } from '../../webhooks/review.ts';
+import { aMemory } from '../support/admission-memory.ts';
 import { assertMessage } from '../support/policies.ts';
 
 const context = { reconcilerUser: 'reconciler', signal: new AbortController().signal };
@@ -26,6 +27,7 @@ const strict = validatingPolicies(settings, {
   access: { mayDelete: () => Promise.resolve('no') },
   census: { hasObjects: () => Promise.resolve('some') },
   names: { recall: () => ({ uid: 'a-uid', end: 'evicted', versions: [] }) },
+  memory: aMemory({ state: 'unknown' }, { state: 'unknown' }),
 });
 const refuseAll: ValidatingPolicy = {
   name: 'refuse-all',

@@ -34,7 +34,7 @@ export async function registerValidation(bundle: Bundle): Promise<void> {
       webhook('crds', {
         apiGroups: ['apiextensions.k8s.io'],
         apiVersions: ['v1'],
-        operations: ['UPDATE', 'DELETE'],
+        operations: ['CREATE', 'UPDATE', 'DELETE'],
         resources: ['customresourcedefinitions'],
       }),
     ],

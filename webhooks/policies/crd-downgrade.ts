@@ -5,11 +5,15 @@
 //   taken away, the annotation names this very spec   allowed with a warning
 //   taken away, and there is something, or it cannot be found out: refused; losing data is worse than an upgrade
 //   that has to be permitted
+//
+// A CRD that is created is compared with the last one of its name, as the reconciler has written it down: deleting it
+// first is no way around the rule. Then there are no objects, but there may be archived rows. What nobody has written
+// down is allowed; where the memory cannot be read, the create is refused unless the annotation names its spec.
 
 import { sha256Hex } from '../../src/base/hash.ts';
-import { canonicalJson, valueAt } from '../../src/base/json.ts';
+import { canonicalJson, type JsonObject, valueAt } from '../../src/base/json.ts';
 import type { PolicyContext, ValidatingPolicy, Verdict } from '../policy.ts';
-import type { ObjectCensus } from '../ports.ts';
+import type { AdmissionMemory, ObjectCensus } from '../ports.ts';
 import type { AdmissionRequest } from '../review.ts';
 import { compareCrds, servedVersionOf } from './crd-compare.ts';
 import { isOurCrd } from './crd-names.ts';
@@ -19,29 +23,65 @@ import { permitHint, permitsDowngrade } from './override.ts';
 
 const DIGEST_LENGTH = 12;
 
-export function crdDowngrade(census: ObjectCensus): ValidatingPolicy {
+export function crdDowngrade(census: ObjectCensus, memory: AdmissionMemory): ValidatingPolicy {
   return {
     name: 'crd-downgrade',
-    appliesTo: (request) => request.operation === 'UPDATE' && isOurCrd(request),
-    review: (request, context) => reviewUpdate(request, census, context),
+    appliesTo: (request) => request.operation !== 'DELETE' && isOurCrd(request),
+    review: (request, context) =>
+      request.operation === 'CREATE' ? reviewCreate(request, memory, context) : reviewUpdate(request, census, context),
   };
 }
 
-async function reviewUpdate(
+async function reviewCreate(
+  { object = {} }: AdmissionRequest,
+  memory: AdmissionMemory,
+  { signal }: PolicyContext,
+): Promise<Verdict> {
+  const before = await memory.crd(pluralOf(object), signal);
+  if (before.state === 'nothing') return { allowed: true };
+  if (before.state === 'known') {
+    const findings = compareCrds({ spec: before.value.spec }, object);
+    const { rows } = before.value;
+    return decide({ findings, object, what: 'archived objects', count: () => Promise.resolve(rows) });
+  }
+  const target = targetOf(object['spec']);
+  const message = 'nobody can say what this CRD was before, and it may have archived objects';
+  if (permitsDowngrade(object, target)) return { allowed: true, warnings: [message] };
+  return { allowed: false, message: `${message}; ${permitHint(target)}` };
+}
+
+function reviewUpdate(
   { object = {}, oldObject = {} }: AdmissionRequest,
   census: ObjectCensus,
   { signal }: PolicyContext,
 ): Promise<Verdict> {
-  const findings = compareCrds(oldObject, object);
+  const version = servedVersionOf(oldObject);
+  const plural = pluralOf(oldObject);
+  return decide({
+    findings: compareCrds(oldObject, object),
+    object,
+    what: 'objects',
+    count: () => (version === undefined ? Promise.resolve('unknown') : census.hasObjects({ plural, version }, signal)),
+  });
+}
+
+interface Narrowing {
+  readonly findings: readonly Finding[];
+  readonly object: JsonObject;
+  /** What would lose something. */
+  readonly what: string;
+  /** Whether there is any; asked only where it matters. */
+  readonly count: () => Promise<'some' | 'none' | 'unknown'>;
+}
+
+async function decide({ findings, object, what, count }: Narrowing): Promise<Verdict> {
   if (findings.length === 0) return { allowed: true };
   const target = targetOf(object['spec']);
   if (permitsDowngrade(object, target)) return { allowed: true, warnings: findings.slice(0, MAX_WARNINGS).map(say) };
-  const version = servedVersionOf(oldObject);
-  const plural = pluralOf(oldObject);
-  const objects = version === undefined ? 'unknown' : await census.hasObjects({ plural, version }, signal);
-  if (objects === 'none') return { allowed: true, warnings: [`${summary(findings)}; it has no objects`] };
-  const why = objects === 'some' ? 'it has objects' : 'it may have objects';
-  return { allowed: false, message: `${summary(findings)}; ${why}; ${permitHint(target)}` };
+  const there = await count();
+  if (there === 'none') return { allowed: true, warnings: [`${summary(findings)}; it has no ${what}`] };
+  const has = there === 'some' ? 'it has' : 'it may have';
+  return { allowed: false, message: `${summary(findings)}; ${has} ${what}; ${permitHint(target)}` };
 }
 
 /** Names one spec and no other, whoever applies it and however often. */

@@ -7,31 +7,69 @@
 //   lower, or taken away      refused, unless the annotation names the way, from:to
 //   not comparable            allowed with a warning, or refused by setting
 //   spec.version not changed  allowed: what stands there already was decided before
+//
+// A resource that is created is compared with what was migrated for the one that had its name before. Where that cannot
+// be read, it is refused unless the annotation names the way from "unknown".
 import { downgradeWay } from '../../src/api/ingester/downgrade.ts';
 import { INGESTER_KIND, MIGRATED_VERSION_PATH, VERSION_PATH } from '../../src/api/ingester.ts';
 import { GROUP } from '../../src/api/names.ts';
-import { valueAt } from '../../src/base/json.ts';
-import type { ValidatingPolicy, Verdict } from '../policy.ts';
+import { type JsonObject, valueAt } from '../../src/base/json.ts';
+import type { PolicyContext, ValidatingPolicy, Verdict } from '../policy.ts';
+import type { AdmissionMemory } from '../ports.ts';
 import type { AdmissionRequest } from '../review.ts';
 import { quoted } from './message.ts';
-import { permitHint, permitsDowngrade } from './override.ts';
-import { movementBetween } from './version-field.ts';
+import { NO_TARGET, permitHint, permitsDowngrade } from './override.ts';
+import { type Movement, movementBetween } from './version-field.ts';
 
 const field = { path: VERSION_PATH, order: 'semver' } as const;
 
-export function ingesterDowngrade(incomparable: 'deny' | 'warn'): ValidatingPolicy {
+const UNKNOWN = 'unknown';
+
+export function ingesterDowngrade(incomparable: 'deny' | 'warn', memory: AdmissionMemory): ValidatingPolicy {
   return {
     name: 'ingester-downgrade',
     appliesTo: ({ group, kind, operation, subresource }) =>
-      group === GROUP && kind.kind === INGESTER_KIND && operation === 'UPDATE' && subresource === '',
-    review: (request) => compareWithMigrated(request, incomparable),
+      group === GROUP && kind.kind === INGESTER_KIND && operation !== 'DELETE' && subresource === '',
+    review: (request, context) =>
+      request.operation === 'CREATE'
+        ? reviewCreate(request, context, { incomparable, memory })
+        : reviewUpdate(request, incomparable),
   };
 }
 
-function compareWithMigrated({ object, oldObject }: AdmissionRequest, incomparable: 'deny' | 'warn'): Verdict {
+interface Parts {
+  readonly incomparable: 'deny' | 'warn';
+  readonly memory: AdmissionMemory;
+}
+
+async function reviewCreate(
+  { namespace, name, object }: AdmissionRequest,
+  { signal }: PolicyContext,
+  { incomparable, memory }: Parts,
+): Promise<Verdict> {
+  const asked = valueAt(object, VERSION_PATH);
+  const migrated = await memory.migratedVersion({ namespace, name }, signal);
+  switch (migrated.state) {
+    case 'nothing':
+      return { allowed: true };
+    case 'known':
+      return compare(object, movementBetween(field, migrated.value, asked), incomparable);
+    case 'unknown': {
+      const message = `nobody can say what was migrated for an Ingester ${quoted(name)} before`;
+      const way = downgradeWay(UNKNOWN, typeof asked === 'string' ? asked : NO_TARGET);
+      if (permitsDowngrade(object, way)) return { allowed: true, warnings: [message] };
+      return { allowed: false, message: `${message}; ${permitHint(way)}` };
+    }
+  }
+}
+
+function reviewUpdate({ object, oldObject }: AdmissionRequest, incomparable: 'deny' | 'warn'): Verdict {
   const asked = valueAt(object, VERSION_PATH);
   if (asked === valueAt(oldObject, VERSION_PATH)) return { allowed: true };
-  const movement = movementBetween(field, valueAt(oldObject, MIGRATED_VERSION_PATH), asked);
+  return compare(object, movementBetween(field, valueAt(oldObject, MIGRATED_VERSION_PATH), asked), incomparable);
+}
+
+function compare(object: JsonObject | undefined, movement: Movement, incomparable: 'deny' | 'warn'): Verdict {
   if (movement.kind === 'forward') return { allowed: true };
   const { from, to } = movement;
   const way = downgradeWay(from, to);

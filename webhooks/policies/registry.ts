@@ -1,6 +1,6 @@
 // The validating rules, in the order they are asked. docs/admission.md has one heading for each.
 import type { ValidatingPolicy } from '../policy.ts';
-import type { AccessReviewer, NameMemory, ObjectCensus } from '../ports.ts';
+import type { AccessReviewer, AdmissionMemory, NameMemory, ObjectCensus } from '../ports.ts';
 import { apiVersionDowngrade } from './api-version.ts';
 import { archivedName } from './archived-name.ts';
 import { contentDowngrade, type DowngradeModes } from './content-downgrade.ts';
@@ -28,6 +28,7 @@ export interface AdmissionPorts {
   readonly access: AccessReviewer;
   readonly census: ObjectCensus;
   readonly names: NameMemory;
+  readonly memory: AdmissionMemory;
 }
 
 export function validatingPolicies(settings: AdmissionSettings, ports: AdmissionPorts): readonly ValidatingPolicy[] {
@@ -36,11 +37,11 @@ export function validatingPolicies(settings: AdmissionSettings, ports: Admission
     protectMarks(ports.access, settings.createMarked),
     ownedDeletion(settings.ownedDeletions),
     archivedName(ports.names, settings.archivedNames),
-    ingesterDowngrade(settings.incomparableVersions),
+    ingesterDowngrade(settings.incomparableVersions, ports.memory),
     contentDowngrade(settings.contentDowngrades, ports.names),
     apiVersionDowngrade(settings.minimumApiVersion),
     fieldRules(settings.fieldRules),
-    crdDowngrade(ports.census),
+    crdDowngrade(ports.census, ports.memory),
     crdDeletion,
   ];
 }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { JsonObject } from '../../../../src/base/json.ts';
 import { ingesterDowngrade } from '../../../../webhooks/policies/ingester-downgrade.ts';
+import { aMemory } from '../../../support/admission-memory.ts';
 import { assertDenied, assertWarned, verdictOf } from '../../../support/policies.ts';
 
 interface Change {
@@ -33,7 +34,7 @@ function requestFor({ migrated, before, after, override }: Change): JsonObject {
   };
 }
 
-const rule = ingesterDowngrade('warn');
+const rule = ingesterDowngrade('warn', aMemory());
 
 const refused: readonly Change[] = [
   { migrated: '1.4.0', before: '1.4.0', after: '1.3.2' },
@@ -88,7 +89,7 @@ describe('rule ingester-downgrade', () => {
   for (const change of incomparable) {
     it(`warns of ${title(change)}, or refuses it by setting unless the annotation names it`, async () => {
       assertWarned(await verdictOf(rule, requestFor(change)), /cannot be compared/);
-      const strict = ingesterDowngrade('deny');
+      const strict = ingesterDowngrade('deny', aMemory());
       assertDenied(await verdictOf(strict, requestFor(change)), /cannot be compared.*allow-downgrade/);
       const permitted = requestFor({ ...change, override: `${change.migrated ?? ''}:${change.after ?? ''}` });
       assertWarned(await verdictOf(strict, permitted), /cannot be compared/);
@@ -115,5 +116,56 @@ describe('rule ingester-downgrade', () => {
       message:
         'spec.version 1.3.2 is older than the migrated 1.4.0; to permit it set annotation michelangelo/allow-downgrade=1.4.0:1.3.2',
     });
+  });
+});
+
+describe('rule ingester-downgrade, for a resource that is created', () => {
+  const create = (version: string | undefined, override?: string): JsonObject => {
+    const annotations: JsonObject = override === undefined ? {} : { 'michelangelo/allow-downgrade': override };
+    // A status that is sent with a create is dropped by the API server.
+    const object = ingester(version, { migratedVersion: '0.0.1' }, annotations);
+    const { oldObject: _, ...request } = requestFor({});
+    return { ...request, operation: 'CREATE', namespace: 'ns', name: 'main', object };
+  };
+  const known = ingesterDowngrade('warn', aMemory({ state: 'known', value: '1.4.0' }));
+
+  it('refuses a version below what was migrated for the one that had its name, unless the way is named', async () => {
+    assertDenied(
+      await verdictOf(known, create('1.3.2')),
+      /^spec\.version 1\.3\.2 is older than the migrated 1\.4\.0; to permit it .*=1\.4\.0:1\.3\.2$/,
+    );
+    assertDenied(await verdictOf(known, create(undefined)), /older than the migrated/);
+    assertWarned(await verdictOf(known, create('1.3.2', '1.4.0:1.3.2')), /older than the migrated/);
+    assertDenied(await verdictOf(known, create('1.3.2', 'unknown:1.3.2')), /older than the migrated/);
+  });
+
+  it('allows the same version and newer ones, and warns of what has no order', async () => {
+    for (const version of ['1.4.0', '1.4.0-py311', '1.5.0']) {
+      assert.deepEqual(await verdictOf(known, create(version)), { allowed: true });
+    }
+    assertWarned(await verdictOf(known, create('latest')), /cannot be compared/);
+  });
+
+  it('asks for the very name', async () => {
+    const asked: unknown[] = [];
+    const memory = {
+      ...aMemory(),
+      migratedVersion: (name: object) => {
+        asked.push(name);
+        return Promise.resolve({ state: 'nothing' } as const);
+      },
+    };
+    assert.deepEqual(await verdictOf(ingesterDowngrade('deny', memory), create('1.0.0')), { allowed: true });
+    assert.deepEqual(asked, [{ namespace: 'ns', name: 'main' }]);
+  });
+
+  it('refuses while it cannot be read what was migrated, unless the way from there is named', async () => {
+    const doubt = ingesterDowngrade('warn', aMemory({ state: 'unknown' }));
+    assertDenied(
+      await verdictOf(doubt, create('1.4.0')),
+      /^nobody can say what was migrated for an Ingester main before; to permit it .*=unknown:1\.4\.0$/,
+    );
+    assertWarned(await verdictOf(doubt, create('1.4.0', 'unknown:1.4.0')), /nobody can say/);
+    assertDenied(await verdictOf(doubt, create('1.4.0', 'unknown:1.3.0')), /nobody can say/);
   });
 });

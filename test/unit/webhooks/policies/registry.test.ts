@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { validatingPolicies } from '../../../../webhooks/policies/registry.ts';
+import { aMemory } from '../../../support/admission-memory.ts';
 
 const policies = validatingPolicies(
   {
@@ -18,6 +19,7 @@ const policies = validatingPolicies(
     access: { mayDelete: () => Promise.resolve('no') },
     census: { hasObjects: () => Promise.resolve('some') },
     names: { recall: () => ({ uid: 'a-uid', end: 'evicted', versions: [] }) },
+    memory: aMemory(),
   },
 );
 

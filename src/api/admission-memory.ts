@@ -1,0 +1,76 @@
+// What admission has to know of resources that are gone: the version that the database of an Ingester was migrated to,
+// and what a CRD was while there were objects. It is in one ConfigMap, an entry for each fact. The lifecycle controller
+// and the reconciler write it, the webhook reads it (docs/adr/0066).
+import { isJsonObject, type JsonObject, type JsonValue } from '../base/json.ts';
+
+export const MEMORY_CONFIG_MAP = 'ingester-memory';
+
+/** `nothing`: nobody has written it down. `unknown`: it cannot be read. */
+export type Recalled<T> =
+  | { readonly state: 'known'; readonly value: T }
+  | { readonly state: 'nothing' }
+  | { readonly state: 'unknown' };
+
+export interface IngesterName {
+  readonly namespace: string;
+  readonly name: string;
+}
+
+export interface RememberedCrd {
+  readonly spec: JsonObject;
+  /** Whether MySQL has rows of the kind that are not deleted. */
+  readonly rows: 'some' | 'none' | 'unknown';
+}
+
+export type MemoryData = Readonly<Record<string, string>>;
+
+const migratedKey = ({ namespace, name }: IngesterName): string => `migrated.${namespace}.${name}`;
+const crdKey = (plural: string): string => `crd.${plural}`;
+const rowsKey = (plural: string): string => `rows.${plural}`;
+
+export function migratedEntry(name: IngesterName, version: string): MemoryData {
+  return { [migratedKey(name)]: version };
+}
+
+export function crdEntry(plural: string, spec: JsonObject): MemoryData {
+  return { [crdKey(plural)]: JSON.stringify(withoutDescriptions(spec)) };
+}
+
+export function rowsEntry(plural: string, rows: 'some' | 'none'): MemoryData {
+  return { [rowsKey(plural)]: rows };
+}
+
+export function recallMigrated(data: MemoryData, name: IngesterName): Recalled<string> {
+  const value = data[migratedKey(name)];
+  return value === undefined || value === '' ? { state: 'nothing' } : { state: 'known', value };
+}
+
+export function recallCrd(data: MemoryData, plural: string): Recalled<RememberedCrd> {
+  const text = data[crdKey(plural)];
+  if (text === undefined) return { state: 'nothing' };
+  const spec = parsed(text);
+  if (spec === undefined) return { state: 'unknown' };
+  const rows = data[rowsKey(plural)];
+  return { state: 'known', value: { spec, rows: rows === 'some' || rows === 'none' ? rows : 'unknown' } };
+}
+
+function parsed(text: string): JsonObject | undefined {
+  try {
+    const spec: unknown = JSON.parse(text);
+    return isJsonObject(spec) ? spec : undefined;
+  } catch {
+    // Somebody has edited it.
+    return undefined;
+  }
+}
+
+/** Most of a schema is prose, which no comparison looks at. A property may be called description: its value is no text. */
+function withoutDescriptions(value: JsonObject): JsonObject {
+  const kept = Object.entries(value).filter(([key, nested]) => key !== 'description' || typeof nested !== 'string');
+  return Object.fromEntries(kept.map(([key, nested]) => [key, nested === undefined ? nested : stripped(nested)]));
+}
+
+function stripped(value: JsonValue): JsonValue {
+  if (Array.isArray(value)) return value.map(stripped);
+  return isJsonObject(value) ? withoutDescriptions(value) : value;
+}
