@@ -22,11 +22,12 @@ export interface PendingInput {
 
 /** Steps that are enabled and not completed for their present inputs, in order. */
 export function pendingSteps(input: PendingInput): readonly Due[] {
-  const context: StepContext = { ...input, draining: false };
+  const context: StepContext = { ...input, draining: false, changes: false };
   const tasks = tasksDue(input, context);
   const draining = tasks.some(({ step }) => drains(step, input.spec) && isBehindGate(step));
+  const changes = tasks.some(({ step }) => step.irreversible);
   const around = steps
-    .filter((step) => !step.cascades && step.enabled({ ...context, draining }))
+    .filter((step) => !step.cascades && step.enabled({ ...context, draining, changes }))
     .map((step) => ({ step, checksum: bracketChecksum(input, step, context) }))
     .filter(({ step, checksum }) => input.lifecycle.completed[step.name] !== checksum);
   return [...tasks, ...around].sort((left, right) => steps.indexOf(left.step) - steps.indexOf(right.step));

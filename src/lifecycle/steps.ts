@@ -5,6 +5,7 @@ import type { JsonValue } from '../base/json.ts';
 import { wantedCredentials } from './credentials.ts';
 import { UnknownStepError } from './errors.ts';
 import { imageOf } from './settings.ts';
+import { effectiveStateMode, stateFacts } from './state-mode.ts';
 
 export interface StepContext {
   readonly spec: IngesterSpec;
@@ -13,6 +14,8 @@ export interface StepContext {
   readonly migratedVersion: string | undefined;
   /** Whether a step is pending that drains, and that the gate is closed for. */
   readonly draining: boolean;
+  /** Whether a step is pending that may leave no way back. */
+  readonly changes: boolean;
 }
 
 export interface StepDefinition {
@@ -70,11 +73,9 @@ export const steps: readonly StepDefinition[] = [
     endless: false,
     irreversible: false,
     timeout: '1h',
-    enabled: ({ spec, draining, migratedVersion, lifecycle }) =>
-      draining &&
-      migratedVersion !== undefined &&
-      lifecycle.restorePoint === undefined &&
-      spec.lifecycle?.stateMode === 'Savepoint',
+    enabled: (context) =>
+      context.lifecycle.restorePoint === undefined &&
+      effectiveStateMode(stateFacts(context.spec, context)) === 'Savepoint',
     inputs: preparation,
   },
   {

@@ -302,7 +302,7 @@ export const specSchema: Group<IngesterSpec> = {
         stateMode: leaf(
           'ignore',
           oneOf('Stateless', 'LastState', 'Savepoint'),
-          'What is kept before an upgrade: nothing, what is committed, or a snapshot of the database.',
+          'What is kept before a migration: nothing, what is committed, or a snapshot of the database; docs/lifecycle.md.',
           'LastState',
         ),
         snapshots: {
