@@ -82,7 +82,7 @@ function begin(input: StepInput, known: StepStatus): StepOutcome {
     reason: 'TaskStarted',
     note: `${due.step.name}: attempt ${known.attempts + 1} (${started.run})`,
   });
-  return { lifecycle: noteStart(withStep(superseded({ ...lifecycle, runs }), due.step.name, started), due) };
+  return { lifecycle: noteStart(withStep(superseded({ ...lifecycle, runs }), due.step.name, started), input) };
 }
 
 /** A run that another one takes the place of has said its last: what becomes of it later must not count. */
@@ -96,12 +96,14 @@ function superseded(lifecycle: LifecycleStatus): LifecycleStatus {
 }
 
 /** What is remembered from before the first moment at which it may be true. */
-function noteStart(lifecycle: LifecycleStatus, { step }: Due): LifecycleStatus {
+function noteStart(lifecycle: LifecycleStatus, { due: { step }, status }: StepInput): LifecycleStatus {
   const { attempt } = lifecycle;
   if (step.irreversible && attempt !== undefined) {
     // What was completed before holds no more: whoever goes back has to prove that the database still suits it.
     const completed = without(lifecycle.completed, step.name);
-    return { ...lifecycle, completed, attempt: { ...attempt, mayHaveMigrated: true } };
+    // A resource of this name may have been here before, and may have left the gate closed.
+    const gateHeld = lifecycle.gateHeld || (step.name === 'migrate' && status.migratedVersion === undefined);
+    return { ...lifecycle, completed, gateHeld, attempt: { ...attempt, mayHaveMigrated: true } };
   }
   if (step.name !== 'quiesce') return lifecycle;
   return { ...lifecycle, gateHeld: true, completed: without(lifecycle.completed, 'release') };

@@ -234,6 +234,16 @@ describe('every reachable state of the lifecycle', () => {
     assert.deepEqual([...failed].sort(), ['2.0.0', '3.0.0']);
   });
 
+  it('opens a gate that a resource of the same name left closed', () => {
+    const found = walk({ ...start, gateClosed: true, schema: 'half', edits: 0, failures: 1 }, (before, after) => {
+      for (const check of [neverTwoTasks, neverAnUnmigratedSchema]) check(before, after);
+    });
+    alwaysComesToRest(found);
+    const ended = [...found.states.values()].filter(({ sim }) => sim.status.lifecycle?.pipeline === 'Settled');
+    assert.notEqual(ended.filter(({ sim }) => sim.status.phase === 'Running').length, 0);
+    for (const { sim } of ended) assert.equal(sim.gateClosed, false);
+  });
+
   it('loses no approval and no restore point, with supervised upgrades and snapshots', () => {
     const lifecycle = { ...start.spec.lifecycle, upgradeMode: 'Supervised', stateMode: 'Savepoint' } as const;
     const phases = new Set<IngesterStatus['phase']>();

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before } from 'node:test';
-import { type PodBundle, startPodBundle } from '../../hack/local/pod-bundle.ts';
+import { type PodBundle, type PodBundleOptions, startPodBundle } from '../../hack/local/pod-bundle.ts';
 import { runCommand } from '../../hack/local/run-command.ts';
 import type { IngesterSpec } from '../../src/api/ingester/spec.ts';
 import type { IngesterStatus, TopPhase } from '../../src/api/ingester/status.ts';
@@ -108,11 +108,11 @@ export const aSpec: IngesterSpec = {
 };
 
 /** For the tests of one file. */
-export function useLifecycle(): () => LifecycleCluster {
+export function useLifecycle(options: Pick<PodBundleOptions, 'images'> = {}): () => LifecycleCluster {
   let cluster: LifecycleCluster | undefined;
   before(async () => {
     cluster = new LifecycleCluster(
-      await startPodBundle({ overlay: 'process-node-lifecycle', progress: () => undefined }),
+      await startPodBundle({ ...options, overlay: 'process-node-lifecycle', progress: () => undefined }),
     );
   });
   after(() => cluster?.bundle.stop());

@@ -28,9 +28,9 @@ export function childName({ name }: Parent, part: Part): string {
   return `${name}-${part}`;
 }
 
-/** Who closes the writer gate for this resource. */
-export function gateHolder({ uid }: Parent): string {
-  return `lifecycle/${uid}`;
+/** Who closes the writer gate for this resource: whoever is made anew under its name has the gate of the one before. */
+export function gateHolder({ namespace, name }: Parent): string {
+  return `lifecycle/${namespace}/${name}`;
 }
 
 /** The part of the labels by which pods are selected: it can never change. */
