@@ -1,0 +1,134 @@
+// Whole passes against an API server in memory: whose objects are touched, and what is written.
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { KubernetesObject } from '../../../src/api/object.ts';
+import { KubeError } from '../../../src/kube/errors.ts';
+import { observe } from '../../../src/lifecycle/observe.ts';
+import { LifecycleReconciler, statusOf } from '../../../src/lifecycle/reconciler.ts';
+import { FakeApiServer } from '../../support/fake-api-server.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
+
+const KEY = 'n/one';
+const parent = { namespace: 'n', name: 'one', uid: 'u-1' };
+const signal = new AbortController().signal;
+
+interface Owner {
+  readonly kind: string;
+  readonly name: string;
+  readonly uid: string;
+}
+
+interface Drawn {
+  readonly kind: string;
+  readonly name: string;
+  /** As its label says. */
+  readonly component: string;
+  readonly owner: Owner;
+}
+
+function anObject({ kind, name, component, owner }: Drawn, more: object = {}): KubernetesObject {
+  const labels = { 'michelangelo/ingester': 'one', 'app.kubernetes.io/component': component };
+  const ownerReferences = [{ ...owner, apiVersion: 'v1', controller: true }];
+  const metadata = { namespace: 'n', name, uid: `uid-of-${name}`, resourceVersion: '1', labels, ownerReferences };
+  return { apiVersion: 'v1', kind, metadata, ...more };
+}
+
+const ours: Owner = { kind: 'Ingester', name: 'one', uid: parent.uid };
+const theirs: Owner = { kind: 'Ingester', name: 'one', uid: 'of-another' };
+
+function setUp(lifecycle: object = {}) {
+  const server = new FakeApiServer();
+  const reasons: string[] = [];
+  const reconciler = new LifecycleReconciler({
+    client: server,
+    clock: new FakeClock(),
+    events: { record: (_, { reason }) => void reasons.push(reason) },
+    metrics: { forResource: () => ({ read: () => undefined, gone: () => undefined }) },
+    memory: { remember: () => Promise.resolve() },
+  });
+  const spec = { version: '1.0.0', database: { credentialsSecret: 's' }, components: { sync: {} }, lifecycle };
+  const metadata = { namespace: 'n', name: 'one', uid: parent.uid, resourceVersion: '1', generation: 1 };
+  server
+    .of('ingesters')
+    .put({ apiVersion: 'michelangelo.api/v2', kind: 'Ingester', metadata, spec } as KubernetesObject);
+  const passes = async (count: number): Promise<void> => {
+    for (let done = 0; done < count; done += 1) await reconciler.reconcile(KEY, { signal });
+  };
+  const status = () => statusOf(server.of('ingesters').object(KEY)!);
+  return { server, reasons, passes, status };
+}
+
+const noTasks = { migrate: { disabled: true }, init: { disabled: true } };
+
+describe('a pass', () => {
+  it('leaves alone what has our name and another owner, and says so', async () => {
+    const { server, reasons, passes, status } = setUp(noTasks);
+    const foreign = server
+      .of('deployments')
+      .put(anObject({ kind: 'Deployment', name: 'one-sync', component: 'sync', owner: theirs }));
+    await passes(4);
+    assert.deepEqual(server.of('deployments').object('n/one-sync'), foreign);
+    assert.ok(reasons.includes('NameTaken'));
+    const condition = status().conditions?.find(({ type }) => type === 'ForeignObjects');
+    assert.equal(condition?.status, 'True');
+    assert.match(condition.message, /Deployment\/one-sync/);
+  });
+
+  it('makes what is missing for itself, and removes what is ours and not asked for any more', async () => {
+    const { server, passes } = setUp(noTasks);
+    server.of('deployments').put(anObject({ kind: 'Deployment', name: 'one-query', component: 'query', owner: ours }));
+    await passes(4);
+    assert.equal(server.of('deployments').object('n/one-query'), undefined);
+    assert.notEqual(server.of('deployments').object('n/one-sync'), undefined);
+  });
+
+  it('writes no status where nothing changed', async () => {
+    const { server, passes } = setUp(noTasks);
+    await passes(4);
+    const before = server.of('ingesters').object(KEY);
+    await passes(3);
+    assert.deepEqual(server.of('ingesters').object(KEY), before);
+  });
+
+  it('takes a Job that somebody else created meanwhile for what it is: its own run', async () => {
+    const { server, passes, status } = setUp({ init: { disabled: true } });
+    server.of('jobs').failures.push({ call: 'create', error: new KubeError('Conflict', 'already exists') });
+    await passes(4);
+    const run = status().lifecycle?.steps.migrate?.run;
+    assert.equal(run, 'migrate-1');
+    assert.equal(server.of('jobs').object('n/one-migrate')?.metadata.annotations?.['michelangelo/run'], run);
+  });
+
+  for (const [jobRetention, kept] of [
+    ['Delete', []],
+    ['Retain', ['one-init', 'one-migrate']],
+    ['RetainOnFailure', ['one-migrate']],
+  ] as const) {
+    it(`keeps of ended Jobs ${kept.join(' and ') || 'none'} with jobRetention ${jobRetention}`, async () => {
+      const { server, passes } = setUp({ ...noTasks, jobRetention });
+      const ended = (step: string, type: string): KubernetesObject => {
+        const job = anObject(
+          { kind: 'Job', name: `one-${step}`, component: step, owner: ours },
+          { status: { conditions: [{ type, status: 'True' }] } },
+        );
+        return { ...job, metadata: { ...job.metadata, annotations: { 'michelangelo/run': `${step}-1` } } };
+      };
+      for (const job of [ended('init', 'Complete'), ended('migrate', 'Failed')]) server.of('jobs').put(job);
+      await passes(2);
+      const left = ['one-init', 'one-migrate'].filter((name) => server.of('jobs').object(`n/${name}`) !== undefined);
+      assert.deepEqual(left, kept);
+    });
+  }
+});
+
+describe('what is seen', () => {
+  it('counts the pods of a component by their owner, whatever their labels say', async () => {
+    const { server } = setUp();
+    const replicas = { kind: 'ReplicaSet', name: 'one-sync-5d8f', uid: 'r' };
+    const forged = { kind: 'ReplicaSet', name: 'somebody-else-77', uid: 'x' };
+    server.of('pods').put(anObject({ kind: 'Pod', name: 'ours', component: 'sync', owner: replicas }));
+    server.of('pods').put(anObject({ kind: 'Pod', name: 'forged', component: 'sync', owner: forged }));
+    const { facts } = await observe(server, parent, new Date(0), signal);
+    assert.equal(facts.components.sync.pods, 1);
+  });
+});
