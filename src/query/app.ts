@@ -1,20 +1,12 @@
 // The express application of the query API: who asks, what for, may they, and the answer.
 import express, { type ErrorRequestHandler, type Express, type Request, type Response } from 'express';
-import type { JsonObject } from '../base/json.ts';
 import type { Logger } from '../base/logger.ts';
 import { programVersion } from '../base/program-files.ts';
-import {
-  AGGREGATED_TYPE,
-  aggregatedDiscovery,
-  groupDocument,
-  groupList,
-  resourceList,
-  wantsAggregated,
-} from './discovery.ts';
+import { sendDocument, sendJson } from './documents.ts';
 import { QueryError, queryErrorOf, statusObject } from './errors.ts';
 import { answerGenerator, GENERATOR_PATH } from './generator.ts';
 import { GROUP_PATH, STORED_GROUP, STORED_GROUP_VERSION } from './names.ts';
-import { emptyOpenApiV2, OPENAPI_PATH, openApiIndex, openApiV3 } from './openapi.ts';
+import { OPENAPI_PATH, openApiIndex, openApiV3 } from './openapi.ts';
 import type { QueryAppOptions } from './options.ts';
 import { sendPage } from './page.ts';
 import { RequestTime } from './request-time.ts';
@@ -38,7 +30,7 @@ export function createQueryApp(options: QueryAppOptions): Express {
     const user = await time.within(options.authenticator.authenticate(request));
     response.locals['user'] = user.name;
     refuseTooOften(user, userLimits);
-    if (await sendDocument(request, response, options)) return;
+    if (await sendDescription(request, response, options)) return;
     const query = new URLSearchParams(request.url.split('?')[1] ?? '');
     const context = { request, response, user, time, query };
     if (request.path === GENERATOR_PATH) await answerGenerator(context, options);
@@ -57,47 +49,26 @@ function refuseTooOften(user: User, limits: UserLimits): void {
 }
 
 /** The documents that describe the API. Everybody who is somebody may read them, as in Kubernetes. */
-async function sendDocument(
+async function sendDescription(
   request: Request,
   response: Response,
   { kinds, client }: QueryAppOptions,
 ): Promise<boolean> {
+  if (sendDocument(request, response, kinds)) return true;
   if (request.method !== 'GET') return false;
-  const accept = request.headers.accept;
   switch (request.path) {
-    case '/apis':
-      if (wantsAggregated(accept)) send(response, aggregatedDiscovery(kinds), AGGREGATED_TYPE);
-      else send(response, groupList());
-      return true;
-    case `/apis/${STORED_GROUP}`:
-      send(response, groupDocument());
-      return true;
-    case GROUP_PATH:
-      send(response, resourceList(kinds));
-      return true;
-    case '/openapi/v2':
-      send(response, emptyOpenApiV2());
-      return true;
     case '/openapi/v3':
-      send(response, openApiIndex());
+      sendJson(response, openApiIndex());
       return true;
     case OPENAPI_PATH:
-      send(response, await openApiV3(client, kinds));
-      return true;
-    case '/version':
-      send(response, { gitVersion: programVersion() });
+      sendJson(response, await openApiV3(client, kinds));
       return true;
     case `${GROUP_PATH}/version`:
-      send(response, { kind: 'StoredVersion', apiVersion: STORED_GROUP_VERSION, version: programVersion() });
+      sendJson(response, { kind: 'StoredVersion', apiVersion: STORED_GROUP_VERSION, version: programVersion() });
       return true;
     default:
       return false;
   }
-}
-
-function send(response: Response, document: JsonObject, type = 'application/json'): void {
-  response.setHeader('Content-Type', type);
-  response.end(JSON.stringify(document));
 }
 
 /** Characters of a query in the log. */
@@ -151,6 +122,6 @@ function failureHandler(logger: Logger): ErrorRequestHandler {
     const { retryAfterSeconds } = error.details;
     if (retryAfterSeconds !== undefined) response.setHeader('Retry-After', String(retryAfterSeconds));
     response.status(error.status);
-    send(response, statusObject(error, STORED_GROUP));
+    sendJson(response, statusObject(error, STORED_GROUP));
   };
 }

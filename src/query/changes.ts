@@ -3,7 +3,7 @@
 import type { Condition, ListQuery } from '../storage/list-query.ts';
 import type { StoredObject } from '../storage/metadata-storage.ts';
 import { QueryError } from './errors.ts';
-import { selection } from './list-query.ts';
+import { pageBounds, selection } from './list-query.ts';
 import type { ListRequest } from './list-request.ts';
 import type { Collection } from './paths.ts';
 
@@ -36,6 +36,7 @@ export function changesQuery(
     order: { field: UPDATED, direction: 'ascending' },
     deleted: 'included',
     ...(parameters.skip.length === 0 ? {} : { skip: parameters.skip }),
+    ...pageBounds,
     limit: Math.min(parameters.limit ?? MOST, MOST),
   };
 }

@@ -14,6 +14,9 @@ export const selections: Readonly<Record<Source, Pick<ListQuery, 'states' | 'del
   all: { deleted: 'included' },
 };
 
+/** What is read of one page of the database, so that many requests together need little memory. */
+export const pageBounds: Pick<ListQuery, 'bytes' | 'parts'> = { bytes: 1024 * 1024, parts: 'json' };
+
 /** `among` are the namespaces to look in where the path names none; undefined: all of them. */
 export function listQuery(
   collection: Collection,

@@ -3,6 +3,7 @@ import type { KindDefinition } from '../api/kind.ts';
 import type { JsonObject } from '../base/json.ts';
 import type { ListQuery } from '../storage/list-query.ts';
 import type { ListPage, MetadataStorage, StoredObject } from '../storage/metadata-storage.ts';
+import { pageBounds } from './list-query.ts';
 import { STORED_GROUP_VERSION } from './names.ts';
 import type { Shape } from './negotiate.ts';
 import { presentMetadataOnly, presentObject } from './present.ts';
@@ -19,12 +20,8 @@ export interface ListAnswer {
   readonly now: Date;
 }
 
-/** Objects of one page of the database; fewer after a page of large objects, more after one of small ones. */
-const FIRST_PAGE = 32;
-const SMALLEST_PAGE = 2;
-const LARGEST_PAGE = 500;
-/** What a page shall have, so that many requests together need little memory. */
-const PAGE_BYTES = 1024 * 1024;
+/** Objects of one page of the database. */
+const PAGE_OBJECTS = 500;
 
 /** Everything large: what is only counted is not read. */
 const bulk = ['spec', 'status', 'metadata.labels', 'metadata.annotations'];
@@ -37,8 +34,8 @@ export async function tokenAfter(
   offset: number,
 ): Promise<Pick<ListQuery, 'continue'> | 'end'> {
   let position: Pick<ListQuery, 'continue'> = query.continue === undefined ? {} : { continue: query.continue };
-  for (let left = offset; left > 0; left -= LARGEST_PAGE) {
-    const limit = Math.min(left, LARGEST_PAGE);
+  for (let left = offset; left > 0; left -= PAGE_OBJECTS) {
+    const limit = Math.min(left, PAGE_OBJECTS);
     const page = await storage.list(kind, { ...query, ...position, limit, skip: bulk, count: 'no' });
     if (page.continue === undefined) return 'end';
     position = { continue: page.continue };
@@ -53,7 +50,7 @@ interface PageOptions {
   readonly within: (work: Promise<ListPage>) => Promise<ListPage>;
 }
 
-/** Pages of the query. The first is read before anything is written. */
+/** Pages of the query; only their json is read. */
 export async function* readPages(
   storage: Pick<MetadataStorage, 'list'>,
   kind: KindDefinition,
@@ -61,50 +58,46 @@ export async function* readPages(
   { limit, within }: PageOptions,
 ): AsyncGenerator<ListPage, void> {
   let left = limit ?? Number.POSITIVE_INFINITY;
-  let size = FIRST_PAGE;
-  let position = query.continue;
+  let position: Pick<ListQuery, 'continue' | 'count'> = {};
   for (;;) {
-    const next = { ...query, limit: Math.min(size, left), ...(position === undefined ? {} : { continue: position }) };
-    const page = await within(storage.list(kind, next));
+    const most = Math.min(PAGE_OBJECTS, left);
+    const page = await within(storage.list(kind, { ...query, ...pageBounds, ...position, limit: most }));
     left -= page.items.length;
     yield page;
-    position = page.continue;
-    if (position === undefined || left <= 0) return;
-    size = nextSize(size, page.items);
+    if (page.continue === undefined || left <= 0) return;
+    position = { continue: page.continue, count: 'no' };
   }
 }
 
-function nextSize(size: number, items: readonly StoredObject[]): number {
-  const bytes = items.reduce((sum, { json, proto }) => sum + json.length + proto.length, 0);
-  const fitting = Math.floor((PAGE_BYTES * items.length) / Math.max(1, bytes));
-  return Math.min(LARGEST_PAGE, 2 * size, Math.max(SMALLEST_PAGE, fitting));
-}
-
-/** The list as pieces of JSON text. Its metadata comes last, because only then the continue token is known. */
+/**
+ * The list as pieces of JSON text. The first page is read before the first piece; the metadata come last, because only
+ * then the continue token is known.
+ */
 export async function* listText(pages: AsyncIterable<ListPage>, answer: ListAnswer): AsyncGenerator<string, void> {
   const { header, itemsKey, toItem } = formOf(answer);
-  yield `${JSON.stringify(header).slice(0, -1)},"${itemsKey}":[`;
+  let before = `${JSON.stringify(header).slice(0, -1)},"${itemsKey}":[`;
   let count = 0;
-  let last: ListPage | undefined;
+  let next: string | undefined;
   let total: number | undefined;
   for await (const page of pages) {
     for (const stored of page.items) {
-      yield `${count === 0 ? '' : ','}${JSON.stringify(toItem(stored))}`;
+      yield `${before}${JSON.stringify(toItem(stored))}`;
+      before = ',';
       count += 1;
     }
-    last = page;
+    next = page.continue;
     total ??= page.total;
   }
   const left = total === undefined ? undefined : total - count - (answer.offset ?? 0);
-  yield `],"metadata":${JSON.stringify(metadataOf(answer, last, left))}}\n`;
+  yield `${count === 0 ? before : ''}],"metadata":${JSON.stringify(metadataOf(answer, next, left))}}\n`;
 }
 
 function metadataOf(
   { resourceVersion }: ListAnswer,
-  last: ListPage | undefined,
+  next: string | undefined,
   remaining: number | undefined,
 ): JsonObject {
-  const more = last?.continue === undefined ? {} : { continue: last.continue };
+  const more = next === undefined ? {} : { continue: next };
   const left = remaining === undefined || remaining <= 0 ? {} : { remainingItemCount: remaining };
   return { resourceVersion, ...more, ...left };
 }

@@ -2,21 +2,11 @@
 // the API registered and nothing that asks for all resources fails; every object is 503.
 import express, { type Express, type Request, type Response } from 'express';
 import type { KindDefinition } from '../api/kind.ts';
-import type { JsonObject } from '../base/json.ts';
-import { programVersion } from '../base/program-files.ts';
-import {
-  AGGREGATED_TYPE,
-  aggregatedDiscovery,
-  groupDocument,
-  groupList,
-  resourceList,
-  wantsAggregated,
-} from './discovery.ts';
+import { sendDocument, sendJson } from './documents.ts';
 import { QueryError, statusObject } from './errors.ts';
 import { type MaintenanceText, maintenancePage } from './maintenance-page.ts';
-import { GROUP_PATH, STORED_GROUP } from './names.ts';
+import { STORED_GROUP } from './names.ts';
 import { parseAccept } from './negotiate.ts';
-import { emptyOpenApiV2 } from './openapi.ts';
 
 export interface MaintenanceOptions {
   readonly kinds: readonly KindDefinition[];
@@ -37,35 +27,11 @@ export function createMaintenanceApp(options: MaintenanceOptions): Express {
     // The next request shall find whoever serves then, not this process by an old connection.
     response.setHeader('Connection', 'close');
     response.setHeader('Cache-Control', 'no-store');
-    if (sendDiscovery(request, response, options.kinds)) return;
+    // What describes the API is no secret and needs no database.
+    if (sendDocument(request, response, options.kinds)) return;
     sendUnavailable(request, response, options);
   });
   return app;
-}
-
-/** What describes the API is no secret and needs no database. */
-function sendDiscovery(request: Request, response: Response, kinds: readonly KindDefinition[]): boolean {
-  if (request.method !== 'GET') return false;
-  switch (request.path) {
-    case '/apis':
-      if (wantsAggregated(request.headers.accept)) sendJson(response, aggregatedDiscovery(kinds), AGGREGATED_TYPE);
-      else sendJson(response, groupList());
-      return true;
-    case `/apis/${STORED_GROUP}`:
-      sendJson(response, groupDocument());
-      return true;
-    case GROUP_PATH:
-      sendJson(response, resourceList(kinds));
-      return true;
-    case '/openapi/v2':
-      sendJson(response, emptyOpenApiV2());
-      return true;
-    case '/version':
-      sendJson(response, { gitVersion: programVersion() });
-      return true;
-    default:
-      return false;
-  }
 }
 
 function sendUnavailable(request: Request, response: Response, { text, retryAfterSeconds }: MaintenanceOptions): void {
@@ -88,9 +54,4 @@ function wantsPage(accept: string | undefined): boolean {
   const html = types.indexOf('text/html');
   const json = types.indexOf('application/json');
   return html >= 0 && (json < 0 || html < json);
-}
-
-function sendJson(response: Response, document: JsonObject, type = 'application/json'): void {
-  response.setHeader('Content-Type', type);
-  response.end(JSON.stringify(document));
 }

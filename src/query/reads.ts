@@ -115,13 +115,14 @@ export class Reader {
     answer: Omit<ListAnswer, 'now'>,
     pages: AsyncGenerator<ListPage, void>,
   ): Promise<void> {
+    const texts = listText(pages, { ...answer, now: this.#options.clock.now() });
     // Read before the head of the answer is written: a failure of the first page is an error and not half a list.
-    const first = await pages.next();
-    const now = this.#options.clock.now();
+    const first = await texts.next();
     time.begun();
     response.setHeader('Content-Type', 'application/json');
     const stream = new JsonStream(response, time.signal);
-    for await (const text of listText(withFirst(first, pages), { ...answer, now })) await stream.write(text);
+    await stream.write(first.value ?? '');
+    for await (const text of texts) await stream.write(text);
     await stream.end();
   }
 }
@@ -133,13 +134,4 @@ export function notFound({ kind, name }: Pick<ObjectTarget, 'kind' | 'name'>): Q
 
 async function* onePage(items: readonly StoredObject[], next?: string): AsyncGenerator<ListPage, void> {
   yield await Promise.resolve({ items, continue: next, total: undefined });
-}
-
-async function* withFirst(
-  first: IteratorResult<ListPage, void>,
-  rest: AsyncGenerator<ListPage, void>,
-): AsyncGenerator<ListPage, void> {
-  if (first.done === true) return;
-  yield first.value;
-  yield* rest;
 }

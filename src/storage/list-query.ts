@@ -46,6 +46,10 @@ export interface ListQuery {
    * Dotted paths to leave out of the json, e.g. `status.steps`: smaller answers. Whoever skips anything gets no proto.
    */
   readonly skip?: readonly string[];
+  /** `json`: without the proto, and without the labels and annotations that the json has too. */
+  readonly parts?: 'all' | 'json';
+  /** The page ends before the object whose json would bring it beyond so many bytes, but never without an object. */
+  readonly bytes?: number;
   /** Of the page before; good for the same query only. */
   readonly continue?: string;
   /** `present` leaves out the deleted ones and is the default. */

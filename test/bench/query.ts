@@ -5,6 +5,7 @@ import { readFileSync } from 'node:fs';
 import { Agent, request } from 'node:https';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { parse } from 'yaml';
 import { createBundleDatabase } from '../../hack/local/bundle-database.ts';
 import { createAuthority } from '../../hack/local/certificates.ts';
 import { startDatabase } from '../../hack/local/mysql.ts';
@@ -49,7 +50,7 @@ async function measure(report: BenchReport, mysql: MysqlOptions, uid: string): P
   const authority = await createAuthority('bench-ca');
   const { certificatePem: cert, keyPem: key } = await authority.issue({ commonName: 'query', hosts: ['127.0.0.1'] });
   const child = spawn(process.execPath, [join(import.meta.dirname, 'query-server.ts')], {
-    env: { ...process.env, QUERY_BENCH: JSON.stringify({ mysql, cert, key }) },
+    env: { ...process.env, NODE_OPTIONS: shippedNodeOptions(), QUERY_BENCH: JSON.stringify({ mysql, cert, key }) },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const agent = new Agent({ ca: authority.caPem, keepAlive: true, maxSockets: CLIENTS });
@@ -61,6 +62,24 @@ async function measure(report: BenchReport, mysql: MysqlOptions, uid: string): P
     agent.destroy();
     child.kill();
   }
+}
+
+/** As the manifest sets them. */
+function shippedNodeOptions(): string {
+  const manifest = readFileSync(join(import.meta.dirname, '../../config/components/query/deployment.yaml'), 'utf8');
+  const { spec } = parse(manifest) as Deployment;
+  const variables = spec.template.spec.containers.flatMap(({ env }) => env);
+  const value = variables.find(({ name }) => name === 'NODE_OPTIONS')?.value;
+  if (value === undefined) throw new CodedError('BENCH', 'the manifest of the query API sets no NODE_OPTIONS');
+  return value;
+}
+
+interface Deployment {
+  readonly spec: { readonly template: { readonly spec: { readonly containers: readonly Container[] } } };
+}
+
+interface Container {
+  readonly env: readonly { readonly name: string; readonly value?: string }[];
 }
 
 async function portOf(child: ChildProcess): Promise<number> {

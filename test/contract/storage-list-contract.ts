@@ -141,6 +141,32 @@ export function storageListContract(name: string, storageFor: () => MetadataStor
       assert.deepEqual([page.items.length, page.total], [2, 6]);
     });
 
+    it('ends a page before the object that would bring it beyond so many bytes, and goes on from there', async () => {
+      const ask = (query: ListQuery) => storageFor().list(modelKind, { namespace, ...query });
+      const { items } = await ask({});
+      const three = items.slice(0, 3).reduce((sum, { json }) => sum + Buffer.byteLength(json), 0);
+      assert.equal((await ask({ bytes: three })).items.length, 3);
+      assert.equal((await ask({ bytes: three - 1 })).items.length, 2);
+      const seen: string[] = [];
+      let token: string | undefined;
+      do {
+        const page = await ask({ bytes: 1, ...(token === undefined ? {} : { continue: token }) });
+        assert.equal(page.items.length, 1);
+        seen.push(...page.items.map(({ uid }) => uid));
+        token = page.continue;
+      } while (token !== undefined);
+      assert.deepEqual(
+        seen,
+        items.map(({ uid }) => uid),
+      );
+    });
+
+    it('has nothing beside the json where only that is asked for', async () => {
+      const [whole] = (await storageFor().list(modelKind, { namespace, limit: 1 })).items;
+      const [only] = (await storageFor().list(modelKind, { namespace, limit: 1, parts: 'json' })).items;
+      assert.deepEqual(only, { ...whole, proto: new Uint8Array(), labels: {}, annotations: {} });
+    });
+
     it('refuses what has no index and says what has one', async () => {
       const refused = { code: 'STORAGE_QUERY_UNSUPPORTED' };
       const ask = (query: ListQuery) => storageFor().list(modelKind, query);

@@ -41,13 +41,23 @@ export function listInMemory(kind: KindDefinition, query: ListQuery, entries: re
   const matching = entries.filter((entry) => matches(kind, query, entry));
   const sorted = matching.toSorted((left, right) => compare(positionOf(left), positionOf(right)));
   const rest = sorted.filter((entry) => position === undefined || compare(positionOf(entry), position) > 0);
-  const page = rest.slice(0, limit);
+  const page = fitting(rest.slice(0, limit), query.bytes);
   const last = page.at(-1);
   return {
-    items: page.map(({ stored }) => without(stored, query.skip ?? [])),
-    continue: rest.length > limit && last !== undefined ? encodeContinue(query, positionOf(last)) : undefined,
+    items: page.map(({ stored }) => partsOf(without(stored, query.skip ?? []), query.parts)),
+    continue: rest.length > page.length && last !== undefined ? encodeContinue(query, positionOf(last)) : undefined,
     total: query.count === 'yes' ? matching.length : undefined,
   };
+}
+
+function fitting(entries: readonly MemoryEntry[], most = Number.POSITIVE_INFINITY): readonly MemoryEntry[] {
+  let bytes = 0;
+  const beyond = entries.findIndex(({ stored }) => (bytes += Buffer.byteLength(stored.json)) > most);
+  return beyond < 0 ? entries : entries.slice(0, Math.max(1, beyond));
+}
+
+function partsOf(stored: StoredObject, parts: ListQuery['parts']): StoredObject {
+  return parts === 'json' ? { ...stored, proto: new Uint8Array(), labels: {}, annotations: {} } : stored;
 }
 
 function comparePositions(orders: readonly Order[], left: Position, right: Position): number {

@@ -18,18 +18,50 @@ export async function listObjects(session: SqlSession, kind: KindDefinition, que
   const found = (await session.query(sql, [...parameters, limit + 1])).map(
     ([uid, ...values]): Position => ({ uid: String(uid), values: values as Position['values'] }),
   );
-  const page = found.slice(0, limit);
+  const page = await fitting(session, kind, found.slice(0, limit), query.bytes);
   const last = page.at(-1);
   return {
     items: await readObjects(
       session,
       kind,
       page.map(({ uid }) => uid),
-      skipped,
+      { skipped, parts: query.parts ?? 'all' },
     ),
-    continue: found.length > limit && last !== undefined ? encodeContinue(query, last) : undefined,
+    continue: found.length > page.length && last !== undefined ? encodeContinue(query, last) : undefined,
     total: query.count === 'yes' ? await countObjects(session, kind, query) : undefined,
   };
+}
+
+/** Asked before anything is read, so that large objects never come by the hundred. */
+async function fitting(
+  session: SqlSession,
+  kind: KindDefinition,
+  found: readonly Position[],
+  most: number | undefined,
+): Promise<readonly Position[]> {
+  if (most === undefined || found.length <= 1) return found;
+  const uids = repeatedUp(found.map(({ uid }) => uid));
+  const rows = await session.query(
+    `SELECT CAST(\`uid\` AS CHAR), OCTET_LENGTH(\`json\`) FROM \`${kind.table}\` WHERE \`uid\` IN (${marksFor(uids)})`,
+    uids,
+  );
+  const sizes = new Map(rows.map(([uid, size]) => [String(uid), Number(size)]));
+  let bytes = 0;
+  const beyond = found.findIndex(({ uid }) => (bytes += sizes.get(uid) ?? 0) > most);
+  return beyond < 0 ? found : found.slice(0, Math.max(1, beyond));
+}
+
+/**
+ * As many as a power of two, the last one again and again. Driver and server keep every statement they have seen, and one
+ * for each number of uids would be many.
+ */
+function repeatedUp(uids: readonly string[]): readonly string[] {
+  const count = 2 ** Math.ceil(Math.log2(uids.length));
+  return [...uids, ...Array.from({ length: count - uids.length }, () => uids.at(-1) ?? '')];
+}
+
+function marksFor(values: readonly string[]): string {
+  return values.map(() => '?').join(', ');
 }
 
 /** The uids and order values of a page. Its last parameter is the limit: one more than asked for tells of a next page. */
@@ -96,8 +128,13 @@ export async function readIncarnations(
     session,
     kind,
     rows.map(([uid]) => String(uid)),
-    skippedPaths([]),
+    { skipped: skippedPaths([]), parts: 'all' },
   );
+}
+
+interface Read {
+  readonly skipped: Skipped;
+  readonly parts: NonNullable<ListQuery['parts']>;
 }
 
 /** In the order of the uids. An object that was removed between the two queries is left out. */
@@ -105,20 +142,22 @@ async function readObjects(
   session: SqlSession,
   kind: KindDefinition,
   uids: readonly string[],
-  skipped: Skipped,
+  { skipped, parts }: Read,
 ): Promise<readonly StoredObject[]> {
   if (uids.length === 0) return [];
-  const marks = uids.map(() => '?').join(', ');
-  const parameters: readonly SqlParameter[] = [...skipped, ...uids];
+  const asked = repeatedUp(uids);
+  const parameters: readonly SqlParameter[] = [...skipped, ...asked];
   const rows = await session.query(
-    `SELECT ${storedColumns(skipped)} FROM \`${kind.table}\` WHERE \`uid\` IN (${marks})`,
+    `SELECT ${storedColumns(skipped, parts)} FROM \`${kind.table}\` WHERE \`uid\` IN (${marksFor(asked)})`,
     parameters,
   );
-  const labels = await readPairs(session, `${kind.table}_labels`, uids);
-  const annotations = await readPairs(session, `${kind.table}_annotations`, uids);
+  const pairs = (what: 'labels' | 'annotations'): ReturnType<typeof readPairs> | undefined =>
+    parts === 'all' ? readPairs(session, `${kind.table}_${what}`, uids) : undefined;
+  const labels = await pairs('labels');
+  const annotations = await pairs('annotations');
   const byUid = new Map(rows.map((row) => [String(row[0]), row]));
   return uids.flatMap((uid) => {
     const row = byUid.get(uid);
-    return row === undefined ? [] : [toStoredObject(row, labels.get(uid), annotations.get(uid))];
+    return row === undefined ? [] : [toStoredObject(row, labels?.get(uid), annotations?.get(uid))];
   });
 }

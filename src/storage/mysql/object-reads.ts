@@ -1,6 +1,7 @@
 // Reads of single objects.
 import type { KindDefinition } from '../../api/kind.ts';
 import { QueryUnsupportedError } from '../errors.ts';
+import type { ListQuery } from '../list-query.ts';
 import type { StoredObject } from '../metadata-storage.ts';
 import { type RowState, rowStates } from '../row.ts';
 import type { SqlParameter, SqlSession } from './pool.ts';
@@ -26,9 +27,9 @@ export function skippedPaths(paths: readonly string[]): Skipped {
 }
 
 /** The SELECT list that `toStoredObject` reads; its parameters are the skipped paths. */
-export function storedColumns(skipped: Skipped): string {
-  const content =
-    skipped.length === 0 ? '`json`, `proto`' : `JSON_REMOVE(\`json\`, ${skipped.map(() => '?').join(', ')}), ''`;
+export function storedColumns(skipped: Skipped, parts: NonNullable<ListQuery['parts']> = 'all'): string {
+  const json = skipped.length === 0 ? '`json`' : `JSON_REMOVE(\`json\`, ${skipped.map(() => '?').join(', ')})`;
+  const content = `${json}, ${skipped.length === 0 && parts === 'all' ? '`proto`' : "''"}`;
   return (
     'CAST(`uid` AS CHAR), `namespace`, `name`, CAST(`res_version` AS CHAR), `row_state`, `update_time`, `delete_time`, ' +
     `\`evict_time\`, ${content}, \`content_hash\``

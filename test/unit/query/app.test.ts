@@ -49,6 +49,21 @@ describe('a list of stored objects', () => {
     assert.equal(second.metadata.continue, undefined);
   });
 
+  it('reads large objects few at a time', async () => {
+    const { storage, get } = setUp();
+    const names = ['m1', 'm2', 'm3', 'm4', 'm5'];
+    for (const name of names) await storage.upsert(aModelRow({ uid: name, name }, { text: 'x'.repeat(400 * 1024) }));
+    const read: number[] = [];
+    const list = storage.list.bind(storage);
+    storage.list = async (kind, query) => {
+      const page = await list(kind, query);
+      read.push(page.items.length);
+      return page;
+    };
+    assert.deepEqual(namesIn((await get('/models')).body).toSorted(), names);
+    assert.deepEqual(read, [2, 2, 1]);
+  });
+
   it('is a Table with the columns of the kind for kubectl', async () => {
     const { storage, get } = setUp();
     await fill(storage);
