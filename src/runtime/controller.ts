@@ -8,6 +8,7 @@
 //
 // A key that comes again keeps its priority.
 
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { isAborted, onAbort } from '../base/abort.ts';
 import type { Clock } from '../base/clock.ts';
 import { CodedError } from '../base/errors.ts';
@@ -47,6 +48,8 @@ export interface ControllerOptions {
 
 const DEFAULT_WORKERS = 20;
 const DEFAULT_SYNC_TIMEOUT_MS = 120_000;
+/** Longest stretch of reconciles that wait for nothing before timers and the network get a turn. */
+const SLICE_MS = 10;
 
 type State = 'new' | 'running' | 'stopped';
 
@@ -62,6 +65,8 @@ export class Controller {
   readonly #runs = new Set<ReconcileRun>();
   #state: State = 'new';
   #delivered = false;
+  #turnMs = 0;
+  #turn: Promise<void> | undefined;
   /** Ends the sources: with the signal they were started with, or when the controller stops, whichever is first. */
   readonly #sourcesEnd = new AbortController();
   #sourcesSynced: Promise<void> | undefined;
@@ -188,7 +193,21 @@ export class Controller {
         this.#metrics.workerFinished();
         this.#queue.done(taken.key);
       }
+      const turn = this.#giveTurn();
+      if (turn !== undefined) await turn;
     }
+  }
+
+  /** Promises that are kept already never let go of the event loop, and the initial list may be long. */
+  #giveTurn(): Promise<void> | undefined {
+    const { clock } = this.#options;
+    if (clock.monotonicMs() - this.#turnMs < SLICE_MS) return undefined;
+    // One for all workers: together they have one slice.
+    this.#turn ??= nextTurn().then(() => {
+      this.#turnMs = clock.monotonicMs();
+      this.#turn = undefined;
+    });
+    return this.#turn;
   }
 
   async #reconcile(taken: Taken): Promise<void> {

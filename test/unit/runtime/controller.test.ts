@@ -1,6 +1,7 @@
 // The scenarios of controller-runtime's controller tests, under their names, and those of this product's retry policy.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { systemClock } from '../../../src/base/clock.ts';
 import { Controller } from '../../../src/runtime/controller.ts';
 import { TerminalError } from '../../../src/runtime/errors.ts';
 import { done, type ReconcileResult } from '../../../src/runtime/reconcile.ts';
@@ -45,6 +46,27 @@ describe('Controller', () => {
     await clock.advance(100);
     assert.equal(most, 3);
     await end();
+  });
+
+  it('lets timers and the network have a turn while reconciles wait for nothing', async () => {
+    const stop = new AbortController();
+    const all = Promise.withResolvers<undefined>();
+    let handled = 0;
+    const reconcile = (): Promise<ReconcileResult> => {
+      for (const began = performance.now(); performance.now() - began < 1; );
+      handled += 1;
+      if (handled === 100) all.resolve(undefined);
+      return Promise.resolve(done);
+    };
+    const controller = new Controller({ name: 'test', reconcile, clock: systemClock, logger: new ContextLogger() });
+    for (let index = 0; index < 100; index += 1) controller.enqueue(`key-${index}`);
+    const finished = controller.run(stop.signal);
+    let handledBefore = 0;
+    setImmediate(() => setImmediate(() => (handledBefore = handled)));
+    await all.promise;
+    stop.abort();
+    await finished;
+    assert.ok(handledBefore > 0 && handledBefore < 100, `${handledBefore} were handled before`);
   });
 
   it('has twenty workers unless told otherwise', async () => {
