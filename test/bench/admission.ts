@@ -1,10 +1,11 @@
 // The webhook beside a bare HTTPS server in the same run, and what it adds to a create through a real API server.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { parse } from 'yaml';
 import { createAuthority } from '../../hack/local/certificates.ts';
 import { startControlPlane } from '../../hack/local/control-plane.ts';
 import { freePort } from '../../hack/local/free-port.ts';
@@ -25,6 +26,25 @@ const RESIDENT_AFTER = 100_000;
 const CREATES_PER_SECOND = 50;
 const CREATE_SECONDS = 10;
 const KIB = 1024;
+
+interface Deployment {
+  readonly spec: {
+    readonly template: {
+      readonly spec: {
+        readonly containers: readonly { readonly env: readonly { readonly name: string; readonly value?: string }[] }[];
+      };
+    };
+  };
+}
+
+/** How the manifests have Node and the C library handle memory. */
+function shippedEnvironment(): Readonly<Record<string, string>> {
+  const file = join(import.meta.dirname, '../../config/base/webhook/deployment.yaml');
+  const { spec } = parse(readFileSync(file, 'utf8')) as Deployment;
+  const variables = spec.template.spec.containers.flatMap(({ env }) => env);
+  const handling = variables.filter(({ name }) => /^(NODE|MALLOC)_/.test(name));
+  return Object.fromEntries(handling.map(({ name, value = '' }) => [name, value]));
+}
 
 interface Size {
   readonly name: string;
@@ -107,12 +127,12 @@ interface Started {
 
 /**
  * Starts the webhook several times; the last one runs on. With compiled code kept from start to start, as a bundled
- * program has it, and a small young generation, as the manifests ask for.
+ * program has it, and memory handled as the manifests ask for.
  */
 async function startMeasured(place: Place, certDir: string): Promise<Started> {
   const [port, healthPort] = [await freePort(), await freePort()];
   const webhook = { bindAddress: `127.0.0.1:${port}`, certDir, shutdownDelay: '0s' };
-  const env = { NODE_COMPILE_CACHE: join(place.directory, 'compiled'), NODE_OPTIONS: '--max-semi-space-size=2' };
+  const env = { NODE_COMPILE_CACHE: join(place.directory, 'compiled'), ...shippedEnvironment() };
   const process = createRole({ role: 'webhook', ...place, configuration: { webhook }, healthPort, env });
   await process.start();
   const times: number[] = [];
