@@ -11,24 +11,24 @@ import type { MysqlAccess } from '../storage/mysql/pool.ts';
 import { maskedValues } from '../storage/sensitive.ts';
 import { resealRow } from '../sync/reseal.ts';
 import { kindsOf } from './kinds.ts';
-import { migrateOptions } from './migrate.ts';
+import { createMissing, type MigrateRun, migrateOptions } from './migrate.ts';
 import { mysqlOptions, rotatingPassword, tlsOptions } from './mysql-options.ts';
 import { keyring, readKeys } from './sensitive.ts';
 import { confirmTarget } from './snapshot.ts';
-import type { TaskRun } from './task-run.ts';
 
-export interface CloneRun extends TaskRun {
+export interface CloneRun extends MigrateRun {
   /** Has to be the name of the database whose content is replaced; undefined while nothing may be. */
   readonly replaceDataOf: string | undefined;
   readonly gateTimeoutMs: number;
 }
 
-export function runClone(configuration: Configuration, run: CloneRun): Promise<CloneReport> {
+export async function runClone(configuration: Configuration, run: CloneRun): Promise<CloneReport> {
   refuse(configuration);
   if (run.replaceDataOf !== undefined) confirmTarget(configuration, run.replaceDataOf);
   const { clone, metadataStorage } = configuration;
   const others = clone.keyFile === '' ? [] : readKeys('clone.keyFile', clone.keyFile);
   const sensitive = keyring(configuration, others) ?? maskedValues;
+  if (run.database === 'create') await createMissing(mysqlOptions(configuration), run.progress);
   return cloneDatabase({
     ...run,
     mysql: mysqlOptions(configuration),

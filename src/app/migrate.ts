@@ -2,16 +2,29 @@ import { systemClock } from '../base/clock.ts';
 import { storageEnabled } from '../config/gates.ts';
 import { ConfigurationError } from '../config/load.ts';
 import type { Configuration } from '../config/schema.ts';
+import { createDatabase } from '../storage/mysql/create-database.ts';
 import { type MigrateOptions, type MigrationReport, migrate, planMigration } from '../storage/mysql/migrate.ts';
+import type { MysqlAccess } from '../storage/mysql/pool.ts';
 import { readOriginal } from '../sync/original-row.ts';
 import { kindsOf } from './kinds.ts';
 import { mysqlOptions } from './mysql-options.ts';
 import { sensitiveValues } from './sensitive.ts';
 import type { TaskRun } from './task-run.ts';
 
+export interface MigrateRun extends TaskRun {
+  /** `create` makes the database where it is missing. */
+  readonly database: 'create' | 'require';
+}
+
 /** Brings the database to this version's schema. */
-export function runMigrate(configuration: Configuration, run: TaskRun): Promise<MigrationReport> {
-  return migrate({ ...migrateOptions(configuration), ...run });
+export async function runMigrate(configuration: Configuration, run: MigrateRun): Promise<MigrationReport> {
+  const options = migrateOptions(configuration);
+  if (run.database === 'create') await createMissing(options.access, run.progress);
+  return migrate({ ...options, ...run });
+}
+
+export async function createMissing(access: MysqlAccess, progress: TaskRun['progress']): Promise<void> {
+  if (await createDatabase(access)) progress(`The database ${access.database} was missing, and is there now.`);
 }
 
 /** The statements that a migration would run now. Changes nothing. */

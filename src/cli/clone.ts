@@ -4,6 +4,7 @@ import { durationOption } from './duration.ts';
 import { runTask, type TaskFlags, type TaskReport, taskCommand } from './task.ts';
 
 interface CloneFlags extends TaskFlags {
+  readonly createDatabase: boolean;
   readonly replaceDataOf?: string;
   readonly gateTimeout: number;
 }
@@ -11,6 +12,7 @@ interface CloneFlags extends TaskFlags {
 export function addCloneCommand(task: Command): void {
   const command = taskCommand(task, 'clone')
     .description('copy another metadata database into this one; in Development and Staging only')
+    .option('--create-database', 'make the database first, where it is missing', false)
     .option('--replace-data-of <database>', 'the database whose content may be replaced, to show that it is meant')
     .option('--gate-timeout <duration>', 'longest wait for writes under way', durationOption, 60_000)
     .addHelpText(
@@ -23,7 +25,8 @@ export function addCloneCommand(task: Command): void {
     runTask(command, flags, async ({ configuration, progress, signal }) => {
       const { runClone } = await import('../app/clone.ts');
       const { attempt, gateHolder, replaceDataOf, gateTimeout: gateTimeoutMs } = flags;
-      const run = { attempt, gateHolder, replaceDataOf, gateTimeoutMs, progress, signal };
+      const database = flags.createDatabase ? 'create' : 'require';
+      const run = { attempt, gateHolder, database, replaceDataOf, gateTimeoutMs, progress, signal } as const;
       return reportOf(await runClone(configuration, run));
     }),
   );

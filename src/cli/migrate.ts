@@ -4,11 +4,13 @@ import { runTask, type TaskFlags, type TaskReport, taskCommand } from './task.ts
 
 interface MigrateFlags extends TaskFlags {
   readonly dryRun?: boolean;
+  readonly createDatabase: boolean;
 }
 
 export function addMigrateCommand(task: Command): void {
   const command = taskCommand(task, 'migrate')
     .description("bring the database to this version's schema; needs a user that may create and alter tables")
+    .option('--create-database', 'make the database first, where it is missing', false)
     .option('--dry-run', 'print the SQL that would run, and change nothing')
     .addHelpText(
       'after',
@@ -23,7 +25,8 @@ export function addMigrateCommand(task: Command): void {
         return { outcome: 'planned', figures: { statements }, text: sqlText(statements), resultLine: 'json' };
       }
       const { attempt, gateHolder } = flags;
-      return reportOf(await runMigrate(configuration, { attempt, gateHolder, progress, signal }));
+      const database = flags.createDatabase ? 'create' : 'require';
+      return reportOf(await runMigrate(configuration, { attempt, gateHolder, database, progress, signal }));
     }),
   );
 }

@@ -266,6 +266,22 @@ describe('the commands of tasks', () => {
     await writer.close();
   });
 
+  it('make the database where it is missing and that is asked for, and leave one alone that is there', async () => {
+    const name = `${database.name}_later`;
+    const { user } = database.migrator;
+    await database.query(`GRANT ALL PRIVILEGES ON \`${name}\`.* TO '${user}'@'%'`);
+    const later = { ...env, INGESTER_MYSQL_DATABASE: name };
+    const missing = await runTask(['task', 'migrate'], later);
+    assert.equal(missing.result['code'], 'STORAGE_DATABASE_MISSING');
+    const made = await runTask(['task', 'migrate', '--create-database'], later);
+    assert.equal(made.result['outcome'], 'migrated', made.stderr);
+    assert.match(made.stderr, /was missing, and is there now/);
+    await database.query(`REVOKE CREATE ON \`${name}\`.* FROM '${user}'@'%'`);
+    const again = await runTask(['task', 'migrate', '--create-database'], later);
+    assert.equal(again.result['outcome'], 'unchanged', again.stderr);
+    await database.query(`DROP DATABASE \`${name}\``);
+  });
+
   it('say with exit code 3 that the database is of a newer version', async () => {
     await database.query('UPDATE ingester_gate SET schema_version = 9999, min_reader = 9999, min_writer = 9999');
     const ran = await runTask(['task', 'migrate'], env);

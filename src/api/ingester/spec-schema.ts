@@ -155,6 +155,12 @@ export const specSchema: Group<IngesterSpec> = {
         host: leaf('upgrade', name, 'Host of the server.'),
         port: leaf('upgrade', whole(1, 65_535), 'Port of the server.'),
         name: leaf('upgrade', name, 'Database.'),
+        createDatabase: leaf(
+          'ignore',
+          flag,
+          'Whether clone and migrate make the database where it is missing; the user of tasks needs CREATE on it.',
+          false,
+        ),
         tls: {
           kind: 'group',
           change: 'upgrade',

@@ -35,6 +35,7 @@ export interface DatabaseSpec {
   readonly host?: string;
   readonly port?: number;
   readonly name?: string;
+  readonly createDatabase?: boolean;
   readonly tls?: { readonly caSecret?: SecretKey };
   readonly encryption?: { readonly key: SecretKey; readonly previousKey?: SecretKey };
   readonly rotation?: RotationSpec;

@@ -26,7 +26,7 @@ export function taskParts(parent: Parent, { spec, step, credentials }: JobInput)
   const changes = step === 'finish' || (step === 'rotate' && nextOf(spec) !== undefined);
   const loginSecret = changes ? credentialsSecret : (migrationCredentialsSecret ?? credentialsSecret);
   const { args, ...extra } = extraOf(step, spec, credentials);
-  return { ...extra, args: [...commandOf(parent, step), ...args], loginSecret };
+  return { ...extra, args: [...commandOf(parent, step), ...creation(step, spec), ...args], loginSecret };
 }
 
 /** What is to be made valid; nothing where it is in use already. */
@@ -41,6 +41,13 @@ function commandOf(parent: Parent, step: StepName): readonly string[] {
   if (step === 'release') return ['gate', 'open', '--holder', holder, ...json];
   const task = step === 'finish' ? ['rotate', '--finish'] : [step];
   return ['task', ...task, '--attempt', RUN_PLACE, '--gate-holder', holder, ...json];
+}
+
+const FIRST: ReadonlySet<StepName> = new Set(['clone', 'migrate']);
+
+/** Those that may find no database. */
+function creation(step: StepName, { database }: IngesterSpec): readonly string[] {
+  return database.createDatabase === true && FIRST.has(step) ? ['--create-database'] : [];
 }
 
 function extraOf(step: StepName, spec: IngesterSpec, credentials: Credentials | undefined): Extra {

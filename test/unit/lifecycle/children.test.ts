@@ -3,6 +3,7 @@ import { describe, it } from 'node:test';
 import { changeClasses, leaves } from '../../../src/api/ingester/schema.ts';
 import type { IngesterSpec } from '../../../src/api/ingester/spec.ts';
 import { specSchema } from '../../../src/api/ingester/spec-schema.ts';
+import { type StepName, stepNames } from '../../../src/api/ingester/status.ts';
 import { valueAt } from '../../../src/base/json.ts';
 import { changesBetween, classOfChange } from '../../../src/lifecycle/changes.ts';
 import { appliedHash, componentChildren, maintenanceChildren } from '../../../src/lifecycle/children/components.ts';
@@ -132,6 +133,14 @@ describe('the children of an Ingester resource', () => {
     );
     assert.match(JSON.stringify(job), /"--attempt","u-1-7"/);
     assert.doesNotMatch(JSON.stringify(job), /@run@/);
+  });
+
+  it('make the database in what comes first, and only where that is asked for', () => {
+    const asked = { ...spec, database: { ...spec.database, createDatabase: true } };
+    const creating = (of: IngesterSpec): readonly StepName[] =>
+      stepNames.filter((step) => JSON.stringify(jobOf(parent, { spec: of, step }, '1')).includes('--create-database'));
+    assert.deepEqual(creating(asked), ['clone', 'migrate']);
+    assert.deepEqual(creating(spec), []);
   });
 
   it('are Jobs of one container without probes, as restricted as the pods of components', () => {
