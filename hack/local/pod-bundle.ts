@@ -100,7 +100,7 @@ function secret(name: string, type: string, stringData: Readonly<Record<string, 
   return { apiVersion: 'v1', kind: 'Secret', metadata: { name, namespace: NAMESPACE }, type, stringData };
 }
 
-/** Has the API server trust the webhook, as cert-manager's injector does in a cluster. */
+/** Has the API server trust the webhook, as cert-manager's injector does in a cluster: what kubectl writes, Flux undoes. */
 async function trust({ kubectl }: BundleServers, { caPem }: Authority): Promise<void> {
   const value = Buffer.from(caPem).toString('base64');
   for (const name of [
@@ -109,6 +109,7 @@ async function trust({ kubectl }: BundleServers, { caPem }: Authority): Promise<
   ]) {
     const { webhooks } = JSON.parse(await kubectl('get', name, '-o', 'json')) as { webhooks: unknown[] };
     const patch = webhooks.map((_, index) => ({ op: 'add', path: `/webhooks/${index}/clientConfig/caBundle`, value }));
-    await kubectl('patch', name, '--type=json', '-p', JSON.stringify(patch));
+    const manager = '--field-manager=cert-manager-cainjector';
+    await kubectl('patch', name, '--type=json', manager, '-p', JSON.stringify(patch));
   }
 }

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { type ControlPlane, startControlPlane } from '../../hack/local/control-plane.ts';
-import { findHelm } from '../../hack/local/helm.ts';
+import { findGoProgram, goPrograms } from '../../hack/local/go-program.ts';
 import { runCommand } from '../../hack/local/run-command.ts';
 import { writeChart } from '../../hack/release/chart.ts';
 import { imagesOf, type Manifest, manifestsOf, nameOf, renderText } from '../support/renders.ts';
@@ -15,7 +15,8 @@ const namespace = 'metadata';
 const everything = ['networkPolicy', 'prometheus', 'query'].map((section) => `${section}.enabled=true`);
 
 describe('the Helm chart', async () => {
-  const helmPath = await findHelm({ env: process.env, progress: () => undefined, signal: undefined });
+  const preparation = { env: process.env, progress: () => undefined, signal: undefined };
+  const helmPath = await findGoProgram(goPrograms.helm, preparation);
   const options = { skip: helmPath === undefined ? 'needs Go on PATH to build Helm' : false };
   const home = mkdtempSync(join(tmpdir(), 'chart-'));
   const chart = join(home, 'chart');

@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** Repeats the check until it does not throw; after the limit it throws what the check threw last. */
-export async function eventually<T>(check: () => T | Promise<T>, limitMs = 30_000): Promise<T> {
+/**
+ * Repeats the check until it does not throw; after the limit it throws what the check threw last. The limit is for what
+ * never happens, not for what takes long: it is no claim about speed.
+ */
+export async function eventually<T>(check: () => T | Promise<T>, limitMs = 90_000): Promise<T> {
   const deadline = Date.now() + limitMs;
   for (;;) {
     try {

@@ -33,7 +33,9 @@ const sources: readonly Source[] = [
   },
   {
     module: 'github.com/fluxcd/source-controller@v1.9.0',
-    files: ['config/crd/bases/source.toolkit.fluxcd.io_gitrepositories.yaml'],
+    files: ['gitrepositories', 'ocirepositories', 'buckets'].map(
+      (plural) => `config/crd/bases/source.toolkit.fluxcd.io_${plural}.yaml`,
+    ),
   },
   {
     module: 'github.com/argoproj/argo-cd/v3@v3.5.0',

@@ -71,6 +71,7 @@ function instances(): object {
     metadata: { name: 'ingester-instances', namespace: 'flux-system' },
     spec: {
       interval: '10m',
+      retryInterval: '1m',
       timeout: '5m',
       sourceRef: { kind: 'GitRepository', name: 'ingester' },
       path: './config/samples',
