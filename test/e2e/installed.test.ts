@@ -26,6 +26,9 @@ const models = 'models.michelangelo.api';
 const modelResource = { group: 'michelangelo.api', version: 'v2', plural: 'models' };
 /** On a cluster of somebody else there is one image. */
 const onTheirs = process.env['E2E_KUBECONFIG'] === undefined ? false : 'needs a second image';
+/** Policies of the API server take the place of the webhook. */
+const withPolicies = process.env['E2E_OVERLAY']?.endsWith('policies') === true;
+const withoutWebhook = withPolicies ? 'needs the webhook' : false;
 /** What suits the schema after the upgrade. */
 const lastImage = `michelangelo-ingester:${onTheirs === false ? 'next' : 'dev'}`;
 const next = makeNextVersion();
@@ -78,9 +81,9 @@ describe('the installed bundle', () => {
     });
   });
 
-  it('has ready pods of both Deployments, and a schema that its Job made', async () => {
+  it('has ready pods of its Deployments, and a schema that its Job made', async () => {
     const bundle = use();
-    for (const name of ['ingester-webhook', 'ingester-reconciler']) {
+    for (const name of [...(withPolicies ? [] : ['ingester-webhook']), 'ingester-reconciler']) {
       await bundle.kubectl('rollout', 'status', '-n', system, `deployment/${name}`, '--timeout=60s');
     }
     const tables = (await bundle.query('SHOW TABLES')).map((row) => Object.values(row)[0]);
@@ -130,7 +133,7 @@ describe('the installed bundle', () => {
     assert.notEqual(row['evict_time'], null);
   });
 
-  describe('under 100 creates a second', () => {
+  describe('under 100 creates a second', { skip: withoutWebhook }, () => {
     const webhook = ['-n', system, 'deployment/ingester-webhook'];
     const settled = () => use().kubectl('rollout', 'status', ...webhook, '--timeout=240s');
     const dryCreate: Call = async (index) => {
@@ -193,7 +196,7 @@ describe('the installed bundle', () => {
     await eventually(() => isGone(bundle, 'strange'));
   });
 
-  it('is asked before a definition takes fields away', async () => {
+  it('is asked before a definition takes fields away', { skip: withoutWebhook }, async () => {
     const path = '/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/algorithm';
     const patch = JSON.stringify([{ op: 'remove', path }]);
     const asked = ['patch', 'crd', models, '--dry-run=server', '--type=json', '-p', patch];
@@ -296,7 +299,7 @@ describe('the installed bundle', () => {
     // Before the roles go: what still runs then is refused.
     checkRights(bundle, manifestsOf(await bundle.kubectl('kustomize', drainFolder.folder)));
     await bundle.kubectl('delete', '-k', drainFolder.folder, '--ignore-not-found', '--timeout=240s');
-    assert.equal(await bundle.kubectl('get', 'crd', '-o', 'name'), '');
+    assert.doesNotMatch(await bundle.kubectl('get', 'crd', '-o', 'name'), /michelangelo/);
     assert.deepEqual(await rows(), before);
   });
 

@@ -245,6 +245,8 @@ describe('the manifests', () => {
       assert.equal(server.containers.length, 1);
       const script = server.volumes?.find(({ name }) => name === 'ingester-extension')?.configMap?.name ?? '';
       assert.match(dataOf(rendered, script)['extension-ingester.js'] ?? '', /registerResourceExtension/);
+      assert.ok('trigger.ingester-needs-attention' in dataOf(rendered, 'argocd-notifications-cm'));
+      for (const { metadata } of rendered) assert.equal(metadata.namespace, 'argocd');
     } finally {
       folder.remove();
     }
@@ -277,33 +279,33 @@ function gitopsSamples(tool: string): readonly Manifest[] {
   return files.flatMap((file) => manifestsOf(readFileSync(join(root, file), 'utf8')));
 }
 
-/** The parts of an Argo CD installation that our components patch. */
+/** The parts of an Argo CD installation that our components patch, as its own manifests have them: without a namespace. */
 function argocdStub(): { readonly path: string; remove(): void } {
   const path = mkdtempSync(join(root, '.local/argocd-'));
-  const metadata = (name: string): object => ({ name, namespace: 'argocd' });
-  const configMap = (name: string, data: object): object => ({
-    apiVersion: 'v1',
-    kind: 'ConfigMap',
-    metadata: metadata(name),
-    data,
-  });
+  const configMap = (name: string, data: object): object => {
+    return { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name }, data };
+  };
   const deployment = (name: string): object => ({
     apiVersion: 'apps/v1',
     kind: 'Deployment',
-    metadata: metadata(name),
+    metadata: { name },
     spec: { template: { spec: { containers: [{ name, image: 'argocd' }] } } },
   });
   const files = {
     'cm.yaml': configMap('argocd-cm', { url: 'https://argocd.example' }),
     'params.yaml': configMap('argocd-cmd-params-cm', {}),
+    'notifications.yaml': configMap('argocd-notifications-cm', {}),
     'repo-server.yaml': deployment('argocd-repo-server'),
     'server.yaml': deployment('argocd-server'),
-    'kustomization.yaml': {
-      resources: ['cm.yaml', 'params.yaml', 'repo-server.yaml', 'server.yaml'],
-      components: ['customizations', 'plugin', 'extension'].map((name) => `../../config/argocd/${name}`),
-    },
   };
-  for (const [name, content] of Object.entries(files)) writeFileSync(join(path, name), stringify(content));
+  const kustomization = {
+    namespace: 'argocd',
+    resources: Object.keys(files),
+    components: ['customizations', 'notifications', 'plugin', 'extension'].map((name) => `../../config/argocd/${name}`),
+  };
+  for (const [name, content] of Object.entries({ ...files, 'kustomization.yaml': kustomization })) {
+    writeFileSync(join(path, name), stringify(content));
+  }
   return { path: relative(root, path), remove: () => rmSync(path, { recursive: true }) };
 }
 

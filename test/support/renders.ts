@@ -32,6 +32,7 @@ export const recipes: Readonly<Record<string, Recipe>> = {
   'existing-crds': { folder: 'config/overlays/existing-crds' },
   'custom-namespace': { folder: 'config/overlays/custom-namespace' },
   kind: { folder: 'config/overlays/kind' },
+  'kind-policies': { folder: 'config/overlays/kind-policies' },
   'process-node': { folder: 'config/overlays/process-node' },
   'process-node-lifecycle': { folder: 'config/overlays/process-node-lifecycle' },
   lifecycle: { base: 'default', components: ['query', 'query-certificate', 'lifecycle', 'lifecycle-query'] },
