@@ -188,6 +188,20 @@ const rows: readonly { readonly title: string; readonly panels: readonly Panel[]
         stat: true,
         queries: one('max by (name) (ingester_lifecycle_unavailable_timestamp_seconds > 0) * 1000', '{{name}}'),
       },
+      {
+        title: 'Newest snapshot',
+        description: 'Nothing where the lifecycle has taken none.',
+        unit: 'dateTimeFromNow',
+        stat: true,
+        queries: one('max by (name) (ingester_lifecycle_snapshot_timestamp_seconds > 0) * 1000', '{{name}}'),
+      },
+      {
+        title: 'Snapshot missing since',
+        description: 'Nothing where none is missing.',
+        unit: 'dateTimeFromNow',
+        stat: true,
+        queries: one('max by (name) (ingester_lifecycle_snapshot_missed_timestamp_seconds > 0) * 1000', '{{name}}'),
+      },
     ],
   },
   {

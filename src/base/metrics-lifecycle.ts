@@ -9,6 +9,10 @@ export interface LifecycleReading {
   readonly startedAt: Date | undefined;
   /** Undefined: users are served. */
   readonly unavailableSince: Date | undefined;
+  /** When the newest snapshot was taken; undefined: none was. */
+  readonly snapshotAt: Date | undefined;
+  /** The first tick of the schedule that no snapshot has followed. */
+  readonly snapshotMissedSince: Date | undefined;
 }
 
 export class LifecycleMetrics {
@@ -16,6 +20,8 @@ export class LifecycleMetrics {
   readonly #attempts: Gauge<'name' | 'task'>;
   readonly #started: Gauge<'name'>;
   readonly #unavailable: Gauge<'name'>;
+  readonly #snapshot: Gauge<'name'>;
+  readonly #missed: Gauge<'name'>;
 
   constructor(registry: Registry) {
     const registers = [registry];
@@ -43,6 +49,18 @@ export class LifecycleMetrics {
       labelNames: ['name'],
       registers,
     });
+    this.#snapshot = new Gauge({
+      name: 'ingester_lifecycle_snapshot_timestamp_seconds',
+      help: 'When the newest snapshot of the database was taken, in seconds since 1970; 0 where none was',
+      labelNames: ['name'],
+      registers,
+    });
+    this.#missed = new Gauge({
+      name: 'ingester_lifecycle_snapshot_missed_timestamp_seconds',
+      help: 'When a snapshot was due that was not taken since, in seconds since 1970; 0 where none is missing',
+      labelNames: ['name'],
+      registers,
+    });
   }
 
   /** Every phase and task has its series from the first pass on. */
@@ -51,17 +69,18 @@ export class LifecycleMetrics {
     { phases, tasks }: { readonly phases: readonly string[]; readonly tasks: readonly string[] },
   ): { readonly read: (reading: LifecycleReading) => void; readonly gone: () => void } {
     return {
-      read: ({ phase, attempts, startedAt, unavailableSince }) => {
+      read: ({ phase, attempts, startedAt, unavailableSince, snapshotAt, snapshotMissedSince }) => {
         for (const each of phases) this.#phase.set({ name, phase: each }, each === phase ? 1 : 0);
         for (const task of tasks) this.#attempts.set({ name, task }, attempts[task] ?? 0);
         this.#started.set({ name }, seconds(startedAt));
         this.#unavailable.set({ name }, seconds(unavailableSince));
+        this.#snapshot.set({ name }, seconds(snapshotAt));
+        this.#missed.set({ name }, seconds(snapshotMissedSince));
       },
       gone: () => {
         for (const phase of phases) this.#phase.remove({ name, phase });
         for (const task of tasks) this.#attempts.remove({ name, task });
-        this.#started.remove({ name });
-        this.#unavailable.remove({ name });
+        for (const gauge of [this.#started, this.#unavailable, this.#snapshot, this.#missed]) gauge.remove({ name });
       },
     };
   }

@@ -2,7 +2,9 @@
 import type { IngesterSpec } from '../api/ingester/spec.ts';
 import { type Change, changesBetween } from './changes.ts';
 import { drainNeeded, pendingSteps } from './pending.ts';
-import { canRollBack, noLifecycle, type PlanInput, plan } from './plan.ts';
+import { canRollBack, type PlanInput, plan } from './plan.ts';
+import { takeRestore } from './restore.ts';
+import { noLifecycle } from './target.ts';
 
 export interface Explanation {
   readonly phase: string;
@@ -65,10 +67,12 @@ export function dryRun(input: PlanInput, spec: IngesterSpec, problems: readonly 
 }
 
 function dueFor({ uid, status }: PlanInput, spec: IngesterSpec): ReturnType<typeof pendingSteps> {
+  const isNew = status.lifecycle === undefined;
+  const lifecycle = takeRestore({ spec, lifecycle: status.lifecycle ?? noLifecycle, isNew, emit: () => undefined });
   return pendingSteps({
     uid,
     spec,
-    lifecycle: status.lifecycle ?? noLifecycle,
+    lifecycle,
     migratedVersion: status.migratedVersion,
   });
 }

@@ -8,6 +8,7 @@ import { contentHash } from '../base/content-hash.ts';
 import { sameJson } from '../base/same-json.ts';
 import { compareVersions } from '../base/semver.ts';
 import type { PlanEvent } from './plan-event.ts';
+import { isNewNonce } from './restore.ts';
 import { imageOf, milliseconds } from './settings.ts';
 
 export interface Refusal {
@@ -17,7 +18,8 @@ export interface Refusal {
 }
 
 export interface Admission {
-  readonly target: Target;
+  /** Undefined: the first one is refused, and nothing runs yet. */
+  readonly target: Target | undefined;
   readonly upgrade: Upgrade | undefined;
   readonly refusal?: Refusal;
 }
@@ -26,6 +28,8 @@ export interface GateInput {
   readonly asked: Target;
   readonly status: IngesterStatus;
   readonly lifecycle: LifecycleStatus;
+  /** The version that was migrated to for a resource of this name before. */
+  readonly remembered: string | undefined;
   readonly annotations: Readonly<Record<string, string>>;
   readonly now: Date;
   readonly emit: (event: PlanEvent) => void;
@@ -34,17 +38,25 @@ export interface GateInput {
 export function admit(input: GateInput): Admission {
   const { asked, status, lifecycle } = input;
   const current = status.target;
-  if (current === undefined) return { target: asked, upgrade: undefined };
+  if (current === undefined) return first(input);
   if (lifecycle.rejected !== undefined && lifecycle.rejected === specHash(asked.spec))
     return rolledBack(input, current);
-  if (sameGated(current.spec, asked.spec)) return { target: asked, upgrade: consumed(lifecycle.upgrade) };
+  if (sameGated(current.spec, asked.spec, lifecycle)) return { target: asked, upgrade: consumed(lifecycle.upgrade) };
   // What ran well a moment ago needs no leave to run again, as long as nothing was migrated since.
-  const back = status.stable !== undefined && sameGated(status.stable.spec, asked.spec) && !isDowngrade(input);
+  const back =
+    status.stable !== undefined && sameGated(status.stable.spec, asked.spec, lifecycle) && !isDowngrade(input);
   if (back) return { target: asked, upgrade: consumed(lifecycle.upgrade) };
   if (isDowngrade(input) && !permitted(input)) return downgrade(input, current);
   if (asked.spec.lifecycle?.upgradeMode === 'Supervised') return supervised(input, current);
   noteUnknown(input);
   return { target: asked, upgrade: undefined };
+}
+
+/** A resource that is made anew has the database of the one before. */
+function first(input: GateInput): Admission {
+  const { asked } = input;
+  if (!isDowngrade(input) || permitted(input)) return { target: asked, upgrade: undefined };
+  return { target: undefined, upgrade: undefined, refusal: refuseDowngrade(input) };
 }
 
 /** What was approved stays on record, but counts no more. */
@@ -54,50 +66,62 @@ function consumed(upgrade: Upgrade | undefined): Upgrade | undefined {
 }
 
 /** The fields that a refusal holds back; everything else flows. */
-function gated(spec: IngesterSpec): object {
+function gated(spec: IngesterSpec, known: LifecycleStatus): object {
   const { sourceSecret, replaceDataOf, trigger } = spec.lifecycle?.clone ?? {};
-  return { version: spec.version, image: imageOf(spec), sourceSecret, replaceDataOf, trigger };
+  // A restore that is done, or under way, is nothing new.
+  const restore = isNewNonce(spec, known) ? spec.lifecycle?.restore : undefined;
+  return { version: spec.version, image: imageOf(spec), sourceSecret, replaceDataOf, trigger, restore };
 }
 
-function sameGated(left: IngesterSpec, right: IngesterSpec): boolean {
-  return sameJson(gated(left), gated(right));
+function sameGated(left: IngesterSpec, right: IngesterSpec, known: LifecycleStatus): boolean {
+  return sameJson(gated(left, known), gated(right, known));
 }
 
 function held(asked: Target, current: Target): Target {
   const { image: _, lifecycle = {}, ...rest } = asked.spec;
-  const { clone: __, ...others } = lifecycle;
-  const { clone } = current.spec.lifecycle ?? {};
+  const { clone: __, restore: ___, ...others } = lifecycle;
+  const { clone, restore } = current.spec.lifecycle ?? {};
   const spec: IngesterSpec = {
     ...rest,
     version: current.spec.version,
     ...(current.spec.image === undefined ? {} : { image: current.spec.image }),
-    lifecycle: { ...others, ...(clone === undefined ? {} : { clone }) },
+    lifecycle: {
+      ...others,
+      ...(clone === undefined ? {} : { clone }),
+      ...(restore === undefined ? {} : { restore }),
+    },
   };
   return { spec, generation: asked.generation };
 }
 
-function isDowngrade({ asked, status }: GateInput): boolean {
-  const migrated = status.migratedVersion;
+function migratedBefore({ status, remembered }: GateInput): string | undefined {
+  return status.migratedVersion ?? remembered;
+}
+
+function isDowngrade(input: GateInput): boolean {
+  const { asked } = input;
+  const migrated = migratedBefore(input);
   return migrated !== undefined && compareVersions(migrated, asked.spec.version) === 'older';
 }
 
-function permitted({ asked, status, annotations }: GateInput): boolean {
-  const way = downgradeWay(status.migratedVersion ?? '', asked.spec.version);
+function permitted(input: GateInput): boolean {
+  const { asked, annotations } = input;
+  const way = downgradeWay(migratedBefore(input) ?? '', asked.spec.version);
   return (annotations[ALLOW_DOWNGRADE_ANNOTATION] ?? '').split(',').some((each) => each.trim() === way);
 }
 
-function downgrade({ asked, status, emit }: GateInput, current: Target): Admission {
-  const { version } = asked.spec;
-  const migrated = status.migratedVersion ?? '';
+function downgrade(input: GateInput, current: Target): Admission {
+  return { target: held(input.asked, current), upgrade: undefined, refusal: refuseDowngrade(input) };
+}
+
+function refuseDowngrade(input: GateInput): Refusal {
+  const { version } = input.asked.spec;
+  const migrated = migratedBefore(input) ?? '';
   const message =
     `spec.version ${version} is older than the migrated ${migrated}. Set it forward again, or permit this one way: ` +
     `kubectl annotate ingester <name> ${ALLOW_DOWNGRADE_ANNOTATION}=${downgradeWay(migrated, version)}`;
-  emit({ type: 'Warning', reason: 'DowngradeBlocked', note: message });
-  return {
-    target: held(asked, current),
-    upgrade: undefined,
-    refusal: { kind: 'Blocked', reason: 'DowngradeBlocked', message },
-  };
+  input.emit({ type: 'Warning', reason: 'DowngradeBlocked', note: message });
+  return { kind: 'Blocked', reason: 'DowngradeBlocked', message };
 }
 
 function noteUnknown({ asked, status, emit }: GateInput): void {
@@ -128,9 +152,8 @@ function supervised(input: GateInput, current: Target): Admission {
   return decide(input, current, known);
 }
 
-function isSameWay(known: Upgrade, { fromImage, toVersion, toImage }: Upgrade): boolean {
-  if (known.decision === 'Consumed') return false;
-  return known.toVersion === toVersion && known.toImage === toImage && known.fromImage === fromImage;
+function isSameWay(known: Upgrade, { fromImage, content }: Upgrade): boolean {
+  return known.decision !== 'Consumed' && known.content === content && known.fromImage === fromImage;
 }
 
 function isExpired({ asked, now }: GateInput, { requestedAt }: Upgrade): boolean {
@@ -155,11 +178,14 @@ function decide(input: GateInput, current: Target, known: Upgrade): Admission {
   return waiting(input, current, { ...known, decision: 'Rejected' });
 }
 
-function requestOf({ asked, now }: GateInput, current: Target): Upgrade {
+function requestOf({ asked, now, lifecycle }: GateInput, current: Target): Upgrade {
   const [from, to] = [current.spec, asked.spec];
   const way = { fromVersion: from.version, toVersion: to.version, fromImage: imageOf(from), toImage: imageOf(to) };
   const requestedAt = now.toISOString();
-  return { ...way, requestedAt, token: contentHash({ ...way, clone: gated(to), requestedAt }).slice(0, 16) };
+  const content = contentHash(gated(to, lifecycle));
+  const snapshot = isNewNonce(to, lifecycle) ? to.lifecycle?.restore?.snapshot : undefined;
+  const more = { content, ...(snapshot === undefined ? {} : { snapshot }) };
+  return { ...way, ...more, requestedAt, token: contentHash({ ...way, content, requestedAt }).slice(0, 16) };
 }
 
 function waiting({ asked }: GateInput, current: Target, upgrade: Upgrade): Admission {
@@ -171,9 +197,10 @@ function waiting({ asked }: GateInput, current: Target, upgrade: Upgrade): Admis
   return { target: held(asked, current), upgrade, refusal: { kind: 'AwaitingApproval', reason, message } };
 }
 
-function approvalHint({ fromVersion, toVersion, token }: Upgrade): string {
+function approvalHint({ fromVersion, toVersion, snapshot, token }: Upgrade): string {
+  const back = snapshot === undefined ? '' : ` with the data of snapshot ${snapshot}`;
   return (
-    `${fromVersion} to ${toVersion} waits for somebody who may patch this resource: kubectl annotate ingester <name> ` +
+    `${fromVersion} to ${toVersion}${back} waits for somebody who may patch this resource: kubectl annotate ingester <name> ` +
     `${APPROVE_UPGRADE_ANNOTATION}=${token}, or ${REJECT_UPGRADE_ANNOTATION}=${token}`
   );
 }

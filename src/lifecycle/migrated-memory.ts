@@ -1,11 +1,19 @@
 // The version that a database was migrated to, written down outside the resource: whoever deletes the resource and
 // creates it again must not get below it by accident.
-import { type IngesterName, MEMORY_CONFIG_MAP, migratedEntry } from '../api/admission-memory.ts';
+import {
+  type IngesterName,
+  MEMORY_CONFIG_MAP,
+  type MemoryData,
+  migratedEntry,
+  recallMigrated,
+} from '../api/admission-memory.ts';
+import { isJsonObject } from '../base/json.ts';
 import type { Logger } from '../base/logger.ts';
-import type { KubeClient } from '../kube/client.ts';
+import type { KubeClient, ObjectRef } from '../kube/client.ts';
+import { isKubeError } from '../kube/errors.ts';
 
 export interface MigratedMemoryOptions {
-  readonly client: Pick<KubeClient, 'mergePatch'>;
+  readonly client: Pick<KubeClient, 'get' | 'mergePatch'>;
   readonly logger: Logger;
 }
 
@@ -18,15 +26,25 @@ export class MigratedMemory {
     this.#options = options;
   }
 
+  /** What was written down for a resource of this name; what cannot be read ends the pass. */
+  async recall(ingester: IngesterName): Promise<string | undefined> {
+    try {
+      const { data } = await this.#options.client.get(refOf(ingester));
+      const recalled = recallMigrated(isJsonObject(data) ? (data as MemoryData) : {}, ingester);
+      return recalled.state === 'known' ? recalled.value : undefined;
+    } catch (error) {
+      if (isKubeError(error, 'NotFound')) return undefined;
+      throw error;
+    }
+  }
+
   /** Into the namespace of the resource. Never throws: a pass goes on without it, and the next one tries again. */
   async remember(ingester: IngesterName, version: string | undefined): Promise<void> {
     const { client, logger } = this.#options;
     const key = `${ingester.namespace}/${ingester.name}`;
     if (version === undefined || this.#written.get(key) === version) return;
-    const resource = { group: '', version: 'v1', plural: 'configmaps' };
-    const ref = { resource, namespace: ingester.namespace, name: MEMORY_CONFIG_MAP };
     try {
-      await client.mergePatch(ref, { data: migratedEntry(ingester, version) });
+      await client.mergePatch(refOf(ingester), { data: migratedEntry(ingester, version) });
       this.#written.set(key, version);
       this.#complained = false;
     } catch (error) {
@@ -37,4 +55,8 @@ export class MigratedMemory {
       this.#complained = true;
     }
   }
+}
+
+function refOf({ namespace }: IngesterName): ObjectRef {
+  return { resource: { group: '', version: 'v1', plural: 'configmaps' }, namespace, name: MEMORY_CONFIG_MAP };
 }

@@ -23,14 +23,19 @@ export interface PendingInput {
 /** Steps that are enabled and not completed for their present inputs, in order. */
 export function pendingSteps(input: PendingInput): readonly Due[] {
   const context: StepContext = { ...input, draining: false, changes: false };
-  const tasks = tasksDue(input, context);
-  const draining = tasks.some(({ step }) => drains(step, input.spec) && isBehindGate(step));
-  const changes = tasks.some(({ step }) => step.irreversible);
-  const around = steps
-    .filter((step) => !step.cascades && step.enabled({ ...context, draining, changes }))
+  const asked = [...tasksDue(input, context), ...othersDue(input, context, true)];
+  const draining = asked.some(({ step }) => drains(step, input.spec) && isBehindGate(step));
+  const changes = asked.some(({ step }) => step.irreversible);
+  const around = othersDue(input, { ...context, draining, changes }, false);
+  return [...asked, ...around].sort((left, right) => steps.indexOf(left.step) - steps.indexOf(right.step));
+}
+
+/** Those outside of the chain of checksums. */
+function othersDue(input: PendingInput, context: StepContext, leads: boolean): readonly Due[] {
+  return steps
+    .filter((step) => !step.cascades && step.leads === leads && step.enabled(context))
     .map((step) => ({ step, checksum: bracketChecksum(input, step, context) }))
     .filter(({ step, checksum }) => input.lifecycle.completed[step.name] !== checksum);
-  return [...tasks, ...around].sort((left, right) => steps.indexOf(left.step) - steps.indexOf(right.step));
 }
 
 /**
@@ -64,5 +69,5 @@ function isBehindGate(step: StepDefinition): boolean {
 }
 
 export function drainNeeded(due: readonly Due[], spec: IngesterSpec): boolean {
-  return due.some(({ step }) => step.cascades && drains(step, spec));
+  return due.some(({ step }) => step.leads && drains(step, spec));
 }

@@ -19,6 +19,8 @@ export interface PipelineFacts {
   readonly failed: boolean;
   /** Every component runs as the target says, and query is served by query. */
   readonly ready: boolean;
+  /** Components may not come up before a task that is due is done. */
+  readonly blocks: boolean;
 }
 
 export interface Transition {
@@ -38,10 +40,15 @@ export const transitions: readonly Transition[] = [
   row('Settled', 'Updating', 'the target changed, or a task is due', (f) => f.changed || f.pending),
   row('Draining', 'Tasks', 'no component and no Job is left', (f) => f.idle && (f.drained || !f.drainNeeded)),
   row('Updating', 'Draining', 'a task needs a drain', (f) => f.drainNeeded),
-  row('Updating', 'Tasks', 'the components are ready, a task is due', (f) => f.ready && f.pending),
+  row(
+    'Updating',
+    'Tasks',
+    'a task is due, the components are ready or wait for it',
+    (f) => f.pending && (f.ready || f.blocks),
+  ),
   row('Updating', 'Settled', 'the components are ready', (f) => f.ready),
   row('Tasks', 'Stopping', 'a Job runs for inputs of before', (f) => !f.idle),
-  row('Tasks', 'Draining', 'a task needs a drain now', (f) => f.drainNeeded && !f.drains),
+  row('Tasks', 'Draining', 'a task needs a drain now', (f) => f.drainNeeded && !(f.drains && f.drained)),
   row('Tasks', 'Failed', 'a task failed for good', (f) => f.failed),
   row('Tasks', 'Restoring', 'every task is done', (f) => !f.pending),
   row('Stopping', 'Draining', 'no Job is left, a task needs a drain', (f) => f.idle && f.drainNeeded),

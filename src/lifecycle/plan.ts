@@ -1,13 +1,14 @@
 // One pass, pure: what was asked, what is remembered, what was seen, what time it is → what to remember now and what the
 // world should be like. The caller writes the status first and changes the world afterwards, so a crash between any two
 // writes leaves a status that says what was meant; the next pass goes on from there.
+import type { ChangeClass } from '../api/ingester/schema.ts';
 import type { ComponentName, IngesterSpec } from '../api/ingester/spec.ts';
 import { componentNames } from '../api/ingester/spec.ts';
 import type { Attempt, IngesterStatus, LifecycleStatus, Target } from '../api/ingester/status.ts';
 import { APPROVE_UPGRADE_ANNOTATION, REJECT_UPGRADE_ANNOTATION } from '../api/names.ts';
 import { sameJson } from '../base/same-json.ts';
 import { classOfChange } from './changes.ts';
-import type { JobInput } from './children/job-input.ts';
+import type { JobInput, Known } from './children/job-input.ts';
 import { noteChangedOver, served } from './credentials.ts';
 import { type Facts, isActive } from './facts.ts';
 import { admit, type Refusal, specHash } from './gate.ts';
@@ -18,8 +19,10 @@ import type { PlanEvent } from './plan-event.ts';
 import { advanceStep, staysFailed, stepOfStatus } from './run-step.ts';
 import { advanceSchedule } from './schedule.ts';
 import { mayServe, serveAgain } from './serving.ts';
-import { imageOf, milliseconds, pollMs, spreadMs } from './settings.ts';
+import { milliseconds, pollMs, spreadMs } from './settings.ts';
+import { advanceSnapshots, referencedSnapshots } from './snapshots.ts';
 import { summarize } from './summary.ts';
+import { kindOf, knownOf, noteTarget } from './target.ts';
 
 export interface PlanInput {
   readonly uid: string;
@@ -30,6 +33,8 @@ export interface PlanInput {
   readonly problems: readonly string[];
   readonly suspended: boolean;
   readonly status: IngesterStatus;
+  /** The version that was migrated to for a resource of this name before; asked for while the status says nothing. */
+  readonly remembered?: string | undefined;
   readonly facts: Facts;
   /** Hashes of what would be applied for a specification. */
   readonly rendered: Rendered;
@@ -64,34 +69,21 @@ export interface Plan {
   readonly requeueMs: number;
 }
 
-export const noLifecycle: LifecycleStatus = {
-  phase: 'Complete',
-  pipeline: 'Settled',
-  runs: 0,
-  steps: {},
-  completed: {},
-  gateHeld: false,
-  maintenance: false,
-  snapshots: [],
-};
-
 export function plan(input: PlanInput): Plan {
   const events: PlanEvent[] = [];
   const emit = (event: PlanEvent): void => {
     events.push(event);
   };
   const { status, now } = input;
-  if (input.suspended)
-    return { status: summarize({ ...input, next: status, due: [] }), world: undefined, events, requeueMs: pollMs };
-  const asked = askedTarget(input);
-  if (asked === undefined) {
-    return { status: summarize({ ...input, next: status, due: [] }), world: undefined, events, requeueMs: pollMs };
-  }
-  const known = advanceSchedule(status.lifecycle ?? noLifecycle, asked.spec, now);
-  const admission = admit({ asked, status, lifecycle: known, annotations: input.annotations, now, emit });
+  const asked = input.suspended ? undefined : askedTarget(input);
+  if (asked === undefined) return handsOff(input);
+  const known = advanceSnapshots(advanceSchedule(knownOf(status, asked.spec), asked.spec, now), asked.spec, now);
+  const admission = admit({ ...input, asked, lifecycle: known, remembered: input.remembered, emit });
+  if (admission.target === undefined) return handsOff(input, { events, refusal: admission.refusal });
   const upgraded = withUpgrade(known, admission.upgrade, specHash(asked.spec));
   const returned = goBack({ ...input, asked, target: admission.target, lifecycle: upgraded, emit });
-  const moved = advance({ ...input, ...returned, emit });
+  const taken = returned.refusal === undefined ? noteTarget({ ...input, ...returned, emit }) : returned.lifecycle;
+  const moved = advance({ ...input, ...returned, lifecycle: taken, emit });
   const { lifecycle, due, target } = moved;
   const next: IngesterStatus = { ...moved.status, target, lifecycle };
   const refusal = returned.refusal ?? admission.refusal;
@@ -101,6 +93,23 @@ export function plan(input: PlanInput): Plan {
     world: worldOf({ ...input, lifecycle, due, target }),
     events: events.filter((event) => isNews(event, status)),
     requeueMs: requeueAfter(lifecycle, now),
+  };
+}
+
+interface Idle {
+  readonly events: readonly PlanEvent[];
+  readonly refusal: Refusal | undefined;
+}
+
+/** Nothing is changed in the cluster. */
+function handsOff(input: PlanInput, { events, refusal }: Idle = { events: [], refusal: undefined }): Plan {
+  const { status } = input;
+  const told = refusal === undefined ? {} : { refusal };
+  return {
+    status: summarize({ ...input, next: status, due: [], ...told }),
+    world: undefined,
+    events: events.filter((event) => isNews(event, status)),
+    requeueMs: pollMs,
   };
 }
 
@@ -239,7 +248,7 @@ function pipelineFacts(input: Moving, lifecycle: LifecycleStatus, due: readonly 
   const running = head !== undefined && stepOfStatus(lifecycle, head)?.state === 'Running';
   const failed = head !== undefined && staysFailed(head, lifecycle, target.spec, podOf(input, lifecycle, head));
   return {
-    changed: status.stable === undefined || classOfChange(status.stable.spec, target.spec) === 'upgrade',
+    changed: status.stable === undefined || restarts.has(classOfChange(status.stable.spec, target.spec)),
     pending: due.length > 0,
     drainNeeded: drainNeeded(due, target.spec),
     drains: lifecycle.attempt?.drains ?? false,
@@ -247,11 +256,20 @@ function pipelineFacts(input: Moving, lifecycle: LifecycleStatus, due: readonly 
     idle: !facts.jobs.some((job) => isActive(job) && !(running && job.run === run)),
     failed,
     ready: isReady(input, lifecycle),
+    blocks: !mayServe(due),
   };
 }
 
+const restarts: ReadonlySet<ChangeClass | undefined> = new Set(['upgrade', 'restore']);
+
 function podOf({ rendered, target }: Moving, lifecycle: LifecycleStatus, { step }: Due): string {
-  return rendered.pod({ spec: served(target.spec, lifecycle), step: step.name, credentials: lifecycle.credentials });
+  return rendered.pod({ spec: served(target.spec, lifecycle), step: step.name, known: knownTo(target, lifecycle) });
+}
+
+/** What a Job has to know of what went before. */
+function knownTo({ spec }: Target, lifecycle: LifecycleStatus): Known {
+  const { credentials, restore } = lifecycle;
+  return { credentials, restore, referenced: referencedSnapshots(spec, lifecycle) };
 }
 
 /** As the target says, all of it, and seen by the controllers of the cluster. */
@@ -303,12 +321,6 @@ function enter(input: Moving, lifecycle: LifecycleStatus, due: readonly Due[]): 
   return { ...lifecycle, attempt, drainStartedAt: now.toISOString(), maintenance: lifecycle.maintenance || wantsPage };
 }
 
-function kindOf(status: IngesterStatus, target: Target): Attempt['kind'] {
-  const stable = status.stable?.spec;
-  if (stable === undefined) return 'Install';
-  return stable.version === target.spec.version && imageOf(stable) === imageOf(target.spec) ? 'Change' : 'Upgrade';
-}
-
 /** It runs well: from now on this is what can be gone back to. */
 function settle(input: Moving, entered: LifecycleStatus): Moved {
   const { status, target, emit } = input;
@@ -345,7 +357,7 @@ function worldOf(input: Placing): World {
     maintenance: maintenanceOf(input),
     job:
       runs && head !== undefined
-        ? { step: head.step.name, run: known.run ?? '', credentials: lifecycle.credentials }
+        ? { step: head.step.name, run: known.run ?? '', known: knownTo(target, lifecycle) }
         : undefined,
     spec: target.spec,
     serving: served(target.spec, lifecycle),
@@ -380,8 +392,9 @@ function isNews({ reason }: PlanEvent, { conditions = [] }: IngesterStatus): boo
   return reason !== 'DowngradeBlocked' || !conditions.some((condition) => condition.reason === reason);
 }
 
-function requeueAfter({ pipeline, nextScheduleAt }: LifecycleStatus, now: Date): number {
+function requeueAfter({ pipeline, nextScheduleAt, snapshotSchedule }: LifecycleStatus, now: Date): number {
   if (pipeline !== 'Settled') return pollMs;
-  if (nextScheduleAt === undefined) return 15_000;
-  return Math.min(15_000, Math.max(1000, Date.parse(nextScheduleAt) - now.getTime()));
+  const ticks = [nextScheduleAt, snapshotSchedule?.next].filter((tick) => tick !== undefined);
+  const waits = ticks.map((tick) => Math.max(1000, Date.parse(tick) - now.getTime()));
+  return Math.min(15_000, ...waits);
 }

@@ -30,7 +30,7 @@ export interface LifecycleOptions {
   readonly clock: Clock;
   readonly events: Pick<EventRecorder, 'record'>;
   readonly metrics: Pick<LifecycleMetrics, 'forResource'>;
-  readonly memory: Pick<MigratedMemory, 'remember'>;
+  readonly memory: Pick<MigratedMemory, 'recall' | 'remember'>;
 }
 
 export class LifecycleReconciler {
@@ -54,7 +54,8 @@ export class LifecycleReconciler {
     const parent: Parent = { namespace, name, uid: object.metadata.uid };
     const now = clock.now();
     const seen = await observe(client, parent, now, signal);
-    const made = plan(planInput(object, parent, { facts: seen.facts, now }));
+    const remembered = statusOf(object).target === undefined ? await this.#options.memory.recall(parent) : undefined;
+    const made = plan(planInput(object, parent, { facts: seen.facts, now, remembered }));
     await this.#options.memory.remember(parent, made.status.migratedVersion);
     const written = await this.#remember(ref, object, made);
     metrics.read(readingOf(made.status));
@@ -102,7 +103,11 @@ export class LifecycleReconciler {
   }
 }
 
-export function planInput(object: KubernetesObject, parent: Parent, seen: Pick<PlanInput, 'facts' | 'now'>): PlanInput {
+export function planInput(
+  object: KubernetesObject,
+  parent: Parent,
+  seen: Pick<PlanInput, 'facts' | 'now' | 'remembered'>,
+): PlanInput {
   const spec = object['spec'];
   const asked = isJsonObject(spec) ? (spec as unknown as IngesterSpec) : undefined;
   const problems = asked === undefined ? ['spec: missing'] : problemsOf(parent.name, asked);

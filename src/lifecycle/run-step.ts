@@ -2,13 +2,15 @@
 // nor an event makes the next one come early.
 import type { IngesterSpec } from '../api/ingester/spec.ts';
 import type { IngesterStatus, LifecycleStatus, StepName, StepStatus } from '../api/ingester/status.ts';
-import { isJsonObject } from '../base/json.ts';
 import { noteAdded, noteEnded } from './credentials.ts';
 import { isActive, type JobFacts } from './facts.ts';
 import type { Due } from './pending.ts';
 import type { PlanEvent } from './plan-event.ts';
+import { noteRestored } from './restore.ts';
 import { retryBackoff } from './settings.ts';
-import { settingsOf } from './steps.ts';
+import { noteSnapshot } from './snapshots.ts';
+import { type StepDefinition, settingsOf, steps } from './steps.ts';
+import { type Result, resultOf } from './task-result.ts';
 
 const MAX_ATTEMPTS = 3;
 const MESSAGE_LENGTH = 256;
@@ -100,13 +102,22 @@ function noteStart(lifecycle: LifecycleStatus, { due: { step }, status }: StepIn
   const { attempt } = lifecycle;
   if (step.irreversible && attempt !== undefined) {
     // What was completed before holds no more: whoever goes back has to prove that the database still suits it.
-    const completed = without(lifecycle.completed, step.name);
+    const completed = without(lifecycle.completed, undoneBy(step));
+    const dataReplaced = attempt.dataReplaced === true || step.name !== 'migrate';
     // A resource of this name may have been here before, and may have left the gate closed.
     const gateHeld = lifecycle.gateHeld || (step.name === 'migrate' && status.migratedVersion === undefined);
-    return { ...lifecycle, completed, gateHeld, attempt: { ...attempt, mayHaveMigrated: true } };
+    return { ...lifecycle, completed, gateHeld, attempt: { ...attempt, mayHaveMigrated: true, dataReplaced } };
   }
+  // Whatever becomes of this run, the gate may be open from now on.
+  if (step.name === 'release') return { ...lifecycle, completed: without(lifecycle.completed, ['quiesce']) };
   if (step.name !== 'quiesce') return lifecycle;
-  return { ...lifecycle, gateHeld: true, completed: without(lifecycle.completed, 'release') };
+  return { ...lifecycle, gateHeld: true, completed: without(lifecycle.completed, ['release']) };
+}
+
+/** The chain of checksums knows what comes after a task; what is no part of it undoes all that comes after it. */
+function undoneBy(step: StepDefinition): readonly StepName[] {
+  if (step.cascades) return [step.name];
+  return steps.slice(steps.indexOf(step)).map(({ name }) => name);
 }
 
 function watch(input: StepInput, known: StepStatus): StepOutcome {
@@ -141,38 +152,45 @@ function succeed(input: StepInput, known: StepStatus, job: JobFacts): StepOutcom
   const done = withStep(lifecycle, name, { ...rest, state: 'Complete', completedAt: now.toISOString() });
   const completed = { ...done.completed, [name]: due.checksum };
   return {
-    lifecycle: noteSuccess({ ...done, completed }, { name, spec, run: known.run ?? '' }, result),
+    lifecycle: noteSuccess({ ...done, completed }, { name, spec, run: known.run ?? '', now }, result),
     ...(name === 'migrate' ? { migratedVersion: spec.version } : {}),
   };
 }
-
-type Result = Readonly<Record<string, unknown>>;
 
 interface Succeeded {
   readonly name: StepName;
   readonly spec: IngesterSpec;
   readonly run: string;
+  readonly now: Date;
 }
 
-function noteSuccess(lifecycle: LifecycleStatus, { name, spec, run }: Succeeded, result: Result): LifecycleStatus {
-  const { attempt } = lifecycle;
-  if (name === 'rotate') return noteAdded(spec, lifecycle, run);
-  if (name === 'finish') return noteEnded(lifecycle);
-  if (name === 'release') return { ...lifecycle, gateHeld: false, completed: without(lifecycle.completed, 'quiesce') };
-  if (
-    name === 'migrate' &&
-    attempt !== undefined &&
-    changedNothing(result) &&
-    lifecycle.steps.clone?.state !== 'Complete'
-  ) {
-    return { ...lifecycle, attempt: { ...attempt, mayHaveMigrated: false } };
+function noteSuccess(lifecycle: LifecycleStatus, succeeded: Succeeded, result: Result): LifecycleStatus {
+  const { name, spec, run, now } = succeeded;
+  switch (name) {
+    case 'rotate':
+      return noteAdded(spec, lifecycle, run);
+    case 'finish':
+      return noteEnded(lifecycle);
+    case 'release':
+      return { ...lifecycle, gateHeld: false };
+    case 'migrate':
+      return noteMigrated(lifecycle, result);
+    case 'restore':
+      return noteRestored(lifecycle);
+    case 'snapshot':
+    case 'backup':
+      return noteSnapshot(lifecycle, name, { result, now });
+    case 'quiesce':
+    case 'clone':
+    case 'init':
+      return lifecycle;
   }
-  const snapshot = result['snapshot'];
-  if (name !== 'snapshot' || typeof snapshot !== 'string') return lifecycle;
-  const dropped: unknown = result['dropped'];
-  const isThere = (known: string): boolean =>
-    known !== snapshot && !(Array.isArray(dropped) && dropped.includes(known));
-  return { ...lifecycle, restorePoint: snapshot, snapshots: [...lifecycle.snapshots.filter(isThere), snapshot] };
+}
+
+function noteMigrated(lifecycle: LifecycleStatus, result: Result): LifecycleStatus {
+  const { attempt } = lifecycle;
+  if (attempt === undefined || attempt.dataReplaced === true || !changedNothing(result)) return lifecycle;
+  return { ...lifecycle, attempt: { ...attempt, mayHaveMigrated: false } };
 }
 
 function changedNothing({ applied, adopted }: Result): boolean {
@@ -192,15 +210,9 @@ function fail(input: StepInput, known: StepStatus, job: JobFacts): StepOutcome {
       reason: 'TaskFailed',
       note: `${name}: attempt ${attempts} failed, no more follow: ${message}`,
     });
-    return {
-      lifecycle: withStep(lifecycle, name, {
-        ...known,
-        state: 'Failed',
-        attempts,
-        message,
-        ...(pointless ? { final: true } : {}),
-      }),
-    };
+    const failed: StepStatus = { ...known, state: 'Failed', attempts, message, ...(pointless ? { final: true } : {}) };
+    const given = due.step.optional === true ? { ...lifecycle.completed, [name]: due.checksum } : lifecycle.completed;
+    return { lifecycle: { ...withStep(lifecycle, name, failed), completed: given } };
   }
   const nextAttemptAt = new Date(now.getTime() + waitAfter(attempts)).toISOString();
   emit({
@@ -219,19 +231,8 @@ function withStep(lifecycle: LifecycleStatus, name: StepName, step: StepStatus):
   return { ...lifecycle, steps: { ...lifecycle.steps, [name]: step } };
 }
 
-function without(completed: LifecycleStatus['completed'], name: StepName): LifecycleStatus['completed'] {
-  return Object.fromEntries(Object.entries(completed).filter(([key]) => key !== name));
-}
-
-/** A task's last line is one JSON object. */
-function resultOf(message: string | undefined): Result {
-  try {
-    const last: unknown = JSON.parse(message?.trim().split('\n').at(-1) ?? '');
-    return isJsonObject(last) ? last : {};
-  } catch {
-    // A command of one's own may print what it likes.
-    return {};
-  }
+function without(completed: LifecycleStatus['completed'], names: readonly StepName[]): LifecycleStatus['completed'] {
+  return Object.fromEntries(Object.entries(completed).filter(([key]) => !names.some((name) => name === key)));
 }
 
 function clip(text: string): string {

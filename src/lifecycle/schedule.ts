@@ -1,4 +1,4 @@
-// When clones are due. A tick counts only after the schedule was seen, and only while nothing else is under way, so that a
+// Cron expressions, and when clones are due. A tick counts only after the schedule was seen, and only while nothing else is under way, so that a
 // clone that takes longer than its interval is not started anew in the middle.
 import { Cron } from 'croner';
 import type { IngesterSpec } from '../api/ingester/spec.ts';
@@ -30,6 +30,6 @@ export function scheduleProblem(schedule: string): string | undefined {
   }
 }
 
-function tickAfter(schedule: string, now: Date): string | undefined {
+export function tickAfter(schedule: string, now: Date): string | undefined {
   return new Cron(schedule, { timezone: 'UTC' }).nextRun(now)?.toISOString();
 }

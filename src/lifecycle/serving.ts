@@ -3,7 +3,7 @@ import type { LifecycleStatus, StepName, Target } from '../api/ingester/status.t
 import { type Due, drainNeeded } from './pending.ts';
 import type { PlanEvent } from './plan-event.ts';
 
-const changesSchema: ReadonlySet<StepName> = new Set(['clone', 'migrate', 'release']);
+const changesSchema: ReadonlySet<StepName> = new Set(['clone', 'restore', 'migrate', 'release']);
 
 /** Whatever else is the case: nothing runs against a schema that was not made for it. */
 export function mayServe(due: readonly Due[]): boolean {

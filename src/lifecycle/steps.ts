@@ -26,9 +26,13 @@ export interface StepDefinition {
   readonly task?: TaskName;
   /** Its checksum is part of the next one's, so that it forces what comes after it to run again. */
   readonly cascades: boolean;
+  /** Asked for itself; the others are there for its sake. */
+  readonly leads: boolean;
   readonly drains: boolean;
   /** Tried until it succeeds: giving up would leave the writer gate closed. */
   readonly endless: boolean;
+  /** Given up in the end, and everything goes on without it. */
+  readonly optional?: boolean;
   /** After it began there may be no way back to the program before. */
   readonly irreversible: boolean;
   readonly timeout: string;
@@ -57,6 +61,7 @@ export const steps: readonly StepDefinition[] = [
     name: 'quiesce',
     phase: 'Draining',
     cascades: false,
+    leads: false,
     drains: true,
     endless: false,
     irreversible: false,
@@ -69,6 +74,7 @@ export const steps: readonly StepDefinition[] = [
     name: 'snapshot',
     phase: 'Snapshotting',
     cascades: false,
+    leads: false,
     drains: true,
     endless: false,
     irreversible: false,
@@ -83,6 +89,7 @@ export const steps: readonly StepDefinition[] = [
     phase: 'Cloning',
     task: 'clone',
     cascades: true,
+    leads: true,
     drains: true,
     endless: false,
     irreversible: true,
@@ -96,10 +103,23 @@ export const steps: readonly StepDefinition[] = [
     },
   },
   {
+    name: 'restore',
+    phase: 'RestoringSnapshot',
+    cascades: false,
+    leads: true,
+    drains: true,
+    endless: false,
+    irreversible: true,
+    timeout: '1h',
+    enabled: ({ lifecycle }) => lifecycle.restore !== undefined,
+    inputs: ({ lifecycle }) => json(lifecycle.restore),
+  },
+  {
     name: 'migrate',
     phase: 'Migrating',
     task: 'migrate',
     cascades: true,
+    leads: true,
     drains: true,
     endless: false,
     irreversible: true,
@@ -124,6 +144,7 @@ export const steps: readonly StepDefinition[] = [
     name: 'release',
     phase: 'Releasing',
     cascades: false,
+    leads: false,
     drains: false,
     endless: true,
     irreversible: false,
@@ -136,6 +157,7 @@ export const steps: readonly StepDefinition[] = [
     phase: 'Rotating',
     task: 'rotate',
     cascades: true,
+    leads: true,
     drains: false,
     endless: false,
     irreversible: false,
@@ -153,6 +175,7 @@ export const steps: readonly StepDefinition[] = [
     phase: 'Initializing',
     task: 'init',
     cascades: true,
+    leads: true,
     drains: false,
     endless: false,
     irreversible: false,
@@ -165,12 +188,28 @@ export const steps: readonly StepDefinition[] = [
     phase: 'Rotating',
     task: 'rotate',
     cascades: false,
+    leads: false,
     drains: false,
     endless: false,
     irreversible: false,
     timeout: '10m',
     enabled: ({ lifecycle }) => lifecycle.credentials?.state === 'InUse',
     inputs: ({ spec, lifecycle }) => json({ ...lifecycle.credentials, trigger: task(spec, 'rotate')?.trigger }),
+  },
+  {
+    // By schedule. The components stay: it keeps writers out while it copies, and nobody waits for it to come up again.
+    name: 'backup',
+    phase: 'Snapshotting',
+    cascades: false,
+    leads: false,
+    drains: false,
+    endless: false,
+    optional: true,
+    irreversible: false,
+    timeout: '1h',
+    enabled: ({ lifecycle }) =>
+      lifecycle.snapshotSchedule?.missedSince !== undefined && lifecycle.attempt?.drains !== true,
+    inputs: ({ lifecycle }) => json(lifecycle.snapshotSchedule?.tick),
   },
 ];
 

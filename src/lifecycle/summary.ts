@@ -55,8 +55,8 @@ function shownPhase(lifecycle: LifecycleStatus, refusal: Refusal | undefined): L
 function phaseOf(input: SummaryInput, components: readonly ComponentStatus[]): TopPhase {
   const { suspended, refusal, next, problems } = input;
   if (suspended) return 'Suspended';
-  if (next.target === undefined) return problems.length > 0 ? 'Blocked' : 'Initializing';
   if (refusal?.kind === 'Blocked') return 'Blocked';
+  if (next.target === undefined) return problems.length > 0 ? 'Blocked' : 'Initializing';
   const underWay = phaseUnderWay(next.lifecycle);
   if (underWay !== undefined) return underWay;
   if (problems.length > 0) return 'Blocked';
@@ -160,7 +160,11 @@ type Told = readonly [reason: string, message: string];
 function lifecycleComplete(input: SummaryInput): Draft {
   const { next, refusal, due } = input;
   const { lifecycle } = next;
-  if (lifecycle === undefined) return ['LifecycleComplete', false, 'NotStarted', 'nothing was begun yet'];
+  if (lifecycle === undefined) {
+    const told: Told =
+      refusal === undefined ? ['NotStarted', 'nothing was begun yet'] : [refusal.reason, refusal.message];
+    return ['LifecycleComplete', false, ...told];
+  }
   if (lifecycle.pipeline !== 'Settled') return ['LifecycleComplete', false, ...underWayText(input, lifecycle, due[0])];
   if (refusal !== undefined) return ['LifecycleComplete', false, refusal.reason, refusal.message];
   return ['LifecycleComplete', true, 'LifecycleComplete', ''];
@@ -186,12 +190,13 @@ function taskText(name: string, step: StepStatus | undefined): Told {
 function failedText(head: Due | undefined, message = '', serves = false): string {
   const name = head?.step.name ?? 'a task';
   const meanwhile = serves ? '; meanwhile the components run without it' : '';
-  return `${name}: ${message}. Mend the cause, then change spec.lifecycle.${retriedBy(head)}.trigger, or the version${meanwhile}`;
+  return `${name}: ${message}. Mend the cause, then change spec.lifecycle.${retriedBy(head)}${meanwhile}`;
 }
 
 /** What belongs to no task is there for the migration. */
 function retriedBy(head: Due | undefined): string {
-  return head?.step.task ?? 'migrate';
+  if (head?.step.name === 'restore') return 'restore.nonce, or take restore away';
+  return `${head?.step.task ?? 'migrate'}.trigger, or the version`;
 }
 
 function draining(next: IngesterStatus, now: Date): readonly [string, string] {

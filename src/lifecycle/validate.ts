@@ -1,5 +1,5 @@
 // What the CRD's schema cannot say. The webhook is not needed for it: whatever is stored is looked at again here.
-import { componentNames, type IngesterSpec } from '../api/ingester/spec.ts';
+import { componentNames, type IngesterSpec, type LifecycleSpec } from '../api/ingester/spec.ts';
 import { isJsonObject, type JsonObject } from '../base/json.ts';
 import { scheduleProblem } from './schedule.ts';
 import { isProduction } from './steps.ts';
@@ -14,20 +14,37 @@ const MAX_NAME = 45;
 
 /** Every problem, each with its path. */
 export function problemsOf(name: string, spec: IngesterSpec): readonly string[] {
-  const { clone } = spec.lifecycle ?? {};
+  const { clone, snapshots } = spec.lifecycle ?? {};
   const { config, components = {} } = spec;
   const own = componentNames.map((name) => [`spec.components.${name}.config`, components[name]?.config] as const);
   const configs: readonly (readonly [string, JsonObject | undefined])[] = [['spec.config', config], ...own];
-  const schedule = clone?.schedule === undefined ? undefined : scheduleProblem(clone.schedule);
+  const schedules = [
+    ['clone', clone?.schedule],
+    ['snapshots', snapshots?.schedule],
+  ] as const;
   return [
     ...(name.length > MAX_NAME
       ? [`metadata.name: at most ${MAX_NAME} characters, so that its children can be named after it`]
       : []),
-    ...(schedule === undefined ? [] : [`spec.lifecycle.clone.schedule: ${schedule}`]),
+    ...schedules.flatMap(([of, schedule]) => {
+      const problem = schedule === undefined ? undefined : scheduleProblem(schedule);
+      return problem === undefined ? [] : [`spec.lifecycle.${of}.schedule: ${problem}`];
+    }),
+    ...restoreProblems(spec.lifecycle),
     ...(clone !== undefined && isProduction(spec)
       ? ['spec.lifecycle.clone: not in Production, it overwrites the database']
       : []),
     ...configs.flatMap(([path, sections]) => reservedIn(path, sections)),
+  ];
+}
+
+/** What the rules of the CRD say too, for where they were not asked. */
+function restoreProblems({ restore, snapshots, migrate, init }: LifecycleSpec = {}): readonly string[] {
+  if (restore === undefined) return [];
+  const off = Object.entries({ migrate, init }).filter(([, task]) => task?.disabled === true);
+  return [
+    ...(snapshots === undefined ? ['spec.lifecycle.restore: needs spec.lifecycle.snapshots.database'] : []),
+    ...off.map(([name]) => `spec.lifecycle.restore: needs the task ${name}; remove its disabled, or restore`),
   ];
 }
 

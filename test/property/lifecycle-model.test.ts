@@ -4,9 +4,19 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { type IngesterStatus, type LifecycleStatus, type StepName, stepNames } from '../../src/api/ingester/status.ts';
 import { canonicalJson } from '../../src/base/json.ts';
-import { noLifecycle } from '../../src/lifecycle/plan.ts';
+import { pendingSteps } from '../../src/lifecycle/pending.ts';
 import { stepOf } from '../../src/lifecycle/steps.ts';
-import { type Event, eventsOf, isAtRest, type Sim, settled, specOf, start } from '../support/lifecycle-model.ts';
+import { noLifecycle } from '../../src/lifecycle/target.ts';
+import {
+  type Event,
+  eventsOf,
+  isAtRest,
+  restoring,
+  type Sim,
+  settled,
+  specOf,
+  start,
+} from '../support/lifecycle-model.ts';
 
 interface Seen {
   readonly sim: Sim;
@@ -27,16 +37,25 @@ interface Walk {
 function keyOf(sim: Sim): string {
   const { status, annotations, spec } = sim;
   const { version, migratedVersion, target, stable, lifecycle = noLifecycle } = status;
-  const { steps, upgrade } = lifecycle;
+  const { steps, upgrade, snapshotSchedule: schedule } = lifecycle;
   return canonicalJson({
     asked: [target, stable, { spec }].map((each) => [each?.spec.version, each?.spec.suspend]),
     seen: [version, migratedVersion, sim.schema, sim.gateClosed, sim.components, sim.service, sim.page],
     left: [sim.edits, sim.failures],
     jobs: sim.jobs.map(({ run, ...job }) => ({ ...job, current: steps[job.step]?.run === run })),
+    restores: [spec.lifecycle?.restore?.nonce, lifecycle.restore?.nonce, lifecycle.restores, sim.asks, sim.restored],
+    snapshots: [schedule?.missedSince !== undefined, age(sim.now, schedule?.next)],
+    due: dueIn(sim),
     annotated: Object.values(annotations).map((value) => value === upgrade?.token),
     pipeline: pipelineKey(lifecycle, sim.now),
     steps: stepNames.map((name) => stepKey(lifecycle, name, sim.now)),
   });
+}
+
+function dueIn({ status: { lifecycle, target, migratedVersion } }: Sim): readonly string[] {
+  if (lifecycle === undefined || target === undefined) return [];
+  const { spec } = target;
+  return pendingSteps({ uid: 'u', spec, lifecycle, migratedVersion }).map(({ step }) => step.name);
 }
 
 function pipelineKey(lifecycle: LifecycleStatus, now: number): unknown {
@@ -44,7 +63,13 @@ function pipelineKey(lifecycle: LifecycleStatus, now: number): unknown {
     lifecycle;
   return [
     [pipeline, gateHeld, maintenance, restorePoint !== undefined, rejected?.slice(0, 8)],
-    attempt && [attempt.kind, attempt.drains, attempt.mayHaveMigrated, age(now, attempt.startedAt)],
+    attempt && [
+      attempt.kind,
+      attempt.drains,
+      attempt.mayHaveMigrated,
+      attempt.dataReplaced,
+      age(now, attempt.startedAt),
+    ],
     served && [served.by, age(now, served.since)],
     age(now, drainStartedAt),
     upgrade && [upgrade.fromVersion, upgrade.toVersion, upgrade.decision, age(now, upgrade.requestedAt)],
@@ -167,6 +192,23 @@ function keepsTheRestorePoint(before: Sim, after: Sim): void {
     assert.ok(after.status.lifecycle?.restorePoint !== undefined, 'a migration without a restore point');
 }
 
+function restoresOnce(_: Sim, { jobs, restored, status, components, gateClosed }: Sim): void {
+  assert.equal(new Set(restored).size, restored.length, 'the same was restored twice');
+  for (const { nonce } of jobs.filter(({ step, state }) => step === 'restore' && state === 'active')) {
+    assert.ok(nonce !== undefined && status.lifecycle?.restores?.includes(nonce), 'not on record before it has a Job');
+    assert.deepEqual(components, {}, 'a restore beside components');
+    assert.ok(gateClosed, 'a restore behind an open gate');
+    assert.ok(!restored.includes(nonce), 'once more what was restored');
+  }
+}
+
+function restoresNothingUnapproved(before: Sim, after: Sim): void {
+  const [known, asked] = [before.status.lifecycle, after.status.lifecycle?.restore];
+  if (asked === undefined || known?.restore?.nonce === asked.nonce) return;
+  assert.equal(known?.upgrade?.snapshot, asked.snapshot, 'another snapshot than the approved one');
+  assert.ok(Object.values(before.annotations).includes(known.upgrade.token), 'nobody approved');
+}
+
 /** From everywhere, what comes by itself leads to rest. */
 function alwaysComesToRest({ states, into }: Walk): void {
   const reaching = new Set([...states].filter(([, { sim }]) => isAtRest(sim)).map(([key]) => key));
@@ -244,6 +286,17 @@ describe('every reachable state of the lifecycle', () => {
     for (const { sim } of ended) assert.equal(sim.gateClosed, false);
   });
 
+  it('comes to an end without a drain, too', () => {
+    const lifecycle = { ...start.spec.lifecycle, migrate: { requiresDrain: false, maxAttempts: 1 } };
+    const first = { ...start, spec: specOf('1.0.0', { lifecycle }), suspends: false, failures: 0 };
+    const found = walk(first, (before, after) => {
+      for (const check of [neverTwoTasks, aClosedGateIsKnown]) check(before, after);
+    });
+    alwaysComesToRest(found);
+    const versions = [...found.states.values()].filter(({ sim }) => isAtRest(sim)).map(({ sim }) => sim.status.version);
+    assert.deepEqual([...new Set(versions)].sort(), ['1.0.0', '2.0.0', '3.0.0']);
+  });
+
   it('loses no approval and no restore point, with supervised upgrades and snapshots', () => {
     const lifecycle = { ...start.spec.lifecycle, upgradeMode: 'Supervised', stateMode: 'Savepoint' } as const;
     const phases = new Set<IngesterStatus['phase']>();
@@ -255,5 +308,57 @@ describe('every reachable state of the lifecycle', () => {
     });
     alwaysComesToRest(found);
     assert.ok(phases.has('AwaitingApproval'));
+  });
+
+  it('goes back to a snapshot once for each nonce, drained and behind a closed gate, and migrates it', () => {
+    const snapshots = { database: 'snapshots' };
+    const first = settled(specOf('1.0.0', { lifecycle: { ...start.spec.lifecycle, snapshots } }));
+    const ended = new Set<string>();
+    const people = { suspends: false, versions: deep ? ['1.0.0', '2.0.0'] : [], asks: ['a', ''] };
+    const bounds = deep
+      ? [{ edits: 2, failures: 1 }]
+      : [
+          { edits: 2, failures: 0 },
+          { edits: 1, failures: 1 },
+        ];
+    for (const bound of bounds) {
+      const found = walk({ ...first, ...people, ...bound }, (before, after) => {
+        for (const check of [...always, keepsTheRestorePoint, restoresOnce]) check(before, after);
+        if (isAtRest(after) && after.status.lifecycle?.pipeline === 'Settled') ended.add(after.restored.join());
+      });
+      alwaysComesToRest(found);
+    }
+    assert.deepEqual([...ended].sort(), ['', 'a']);
+  });
+
+  it('goes back to no snapshot that was asked for when the resource was made, nor without an approval', () => {
+    const { lifecycle } = start.spec;
+    walk({ ...start, spec: restoring(start.spec, 'a'), edits: 0, failures: 1 }, (_, { jobs }) => {
+      assert.ok(!jobs.some(({ step }) => step === 'restore'), 'it was there already');
+    });
+    const supervised = settled(specOf('1.0.0', { lifecycle: { ...lifecycle, upgradeMode: 'Supervised' } }));
+    const phases = new Set<IngesterStatus['phase']>();
+    const found = walk({ ...supervised, edits: 1, failures: 0, suspends: false, asks: ['a'] }, (before, after) => {
+      for (const check of [...always, restoresOnce, restoresNothingUnapproved]) check(before, after);
+      phases.add(after.status.phase);
+    });
+    alwaysComesToRest(found);
+    assert.ok(phases.has('AwaitingApproval'));
+    assert.ok([...found.states.values()].some(({ sim }) => sim.restored.length > 0));
+  });
+
+  it('takes snapshots by schedule beside what runs, and gives one up rather than anything else', () => {
+    const snapshots = { database: 'snapshots', schedule: '0 * * * *' };
+    const first = settled(specOf('1.0.0', { lifecycle: { ...start.spec.lifecycle, snapshots } }));
+    let taken = 0;
+    let missed = 0;
+    const found = walk({ ...first, edits: 0, failures: 3, suspends: false }, (before, after) => {
+      neverTwoTasks(before, after);
+      assert.deepEqual([after.status.phase, after.components.query?.phase], ['Running', 'ready']);
+      taken = Math.max(taken, after.snapshots);
+      if (isAtRest(after) && after.status.lifecycle?.snapshotSchedule?.missedSince !== undefined) missed += 1;
+    });
+    alwaysComesToRest(found);
+    assert.ok(taken > 0 && missed > 0);
   });
 });

@@ -16,6 +16,8 @@ export interface SimJob {
   readonly deleting: boolean;
   /** Of the version that it was created for. */
   readonly version: string;
+  /** Of the restore that it is for. */
+  readonly nonce?: string | undefined;
 }
 
 export interface SimComponent {
@@ -42,6 +44,12 @@ export interface Sim {
   readonly snapshots: number;
   /** Whether people suspend and resume, too. */
   readonly suspends: boolean;
+  /** Versions that people may ask for. */
+  readonly versions: readonly string[];
+  /** Nonces with which people may ask for a restore. */
+  readonly asks: readonly string[];
+  /** Nonces of the restores that changed the database. */
+  readonly restored: readonly string[];
 }
 
 export const start: Sim = {
@@ -60,6 +68,9 @@ export const start: Sim = {
   failures: 1,
   snapshots: 0,
   suspends: true,
+  versions: ['1.0.0', '2.0.0', '3.0.0'],
+  asks: [],
+  restored: [],
 };
 
 export function specOf(version: string, more: Partial<IngesterSpec> = {}): IngesterSpec {
@@ -162,7 +173,12 @@ function startOf({ job, spec }: World, seen: Sim): readonly Act[] {
   const free = !seen.jobs.some(({ state, deleting, step }) => state === 'active' || deleting || step === job?.step);
   if (job === undefined || !free) return [];
   return [
-    (sim) => ({ ...sim, jobs: [...sim.jobs, { ...job, state: 'active', deleting: false, version: spec.version }] }),
+    (sim) => {
+      const { step, run, known } = job;
+      const nonce = step === 'restore' ? known?.restore?.nonce : undefined;
+      const begun: SimJob = { step, run, state: 'active', deleting: false, version: spec.version, nonce };
+      return { ...sim, jobs: [...sim.jobs, begun] };
+    },
   ];
 }
 
@@ -238,7 +254,10 @@ function ended(sim: Sim, others: readonly SimJob[], job: SimJob): Sim {
       return { ...sim, jobs, gateClosed: true };
     case 'release':
       return { ...sim, jobs, gateClosed: false };
+    case 'restore':
+      return { ...sim, jobs, schema: 'of the snapshot', restored: [...sim.restored, job.nonce ?? '-'] };
     case 'snapshot':
+    case 'backup':
       return { ...sim, jobs, snapshots: sim.snapshots + 1 };
     case 'clone':
     case 'rotate':
@@ -260,15 +279,25 @@ function ofTime(sim: Sim): readonly Event[] {
 function ofPeople(sim: Sim): readonly Event[] {
   const to: Sim[] = [];
   const edit = (spec: IngesterSpec): Sim => ({ ...sim, spec, generation: sim.generation + 1, edits: sim.edits - 1 });
-  if (sim.edits > 0) {
-    for (const version of ['1.0.0', '2.0.0', '3.0.0'])
-      if (version !== sim.spec.version) to.push(edit({ ...sim.spec, version }));
-    if (sim.suspends) to.push(edit({ ...sim.spec, suspend: !(sim.spec.suspend ?? false) }));
-  }
+  if (sim.edits > 0) to.push(...editsOf(sim).map(edit));
   const token = sim.status.lifecycle?.upgrade?.token;
   const known = sim.annotations[APPROVE_UPGRADE_ANNOTATION];
   if (token !== undefined && token !== known) to.push({ ...sim, annotations: { [APPROVE_UPGRADE_ANNOTATION]: token } });
   return [{ name: 'people', fair: false, to }];
+}
+
+function editsOf({ spec, versions, asks, suspends }: Sim): readonly IngesterSpec[] {
+  return [
+    ...versions.filter((version) => version !== spec.version).map((version) => ({ ...spec, version })),
+    ...asks.filter((nonce) => nonce !== spec.lifecycle?.restore?.nonce).map((nonce) => restoring(spec, nonce)),
+    ...(suspends ? [{ ...spec, suspend: !(spec.suspend ?? false) }] : []),
+  ];
+}
+
+export function restoring(spec: IngesterSpec, nonce: string): IngesterSpec {
+  const { restore: _, ...lifecycle } = spec.lifecycle ?? {};
+  if (nonce === '') return { ...spec, lifecycle };
+  return { ...spec, lifecycle: { ...lifecycle, restore: { snapshot: 's', nonce, replaceDataOf: 'd' } } };
 }
 
 /** Nothing is left to come, unless somebody does something. */

@@ -1,59 +1,22 @@
 // Every field of an Ingester resource's spec. The CRD, docs/lifecycle-reference.md and the class of each change come from
 // this table.
-import type { JsonObject, JsonValue } from '../../base/json.ts';
-import type { ChangeClass, Group, Leaf } from './schema.ts';
-import type { ComponentSpec, IngesterSpec, PodSpec, ScalableSpec, SecretKey, TaskSpec } from './spec.ts';
-
-function leaf(change: ChangeClass, schema: JsonObject, description: string, initial?: JsonValue): Leaf {
-  return { kind: 'leaf', change, schema, description, ...(initial === undefined ? {} : { default: initial }) };
-}
-
-const text: JsonObject = { type: 'string', maxLength: 1024 };
-const name: JsonObject = { type: 'string', minLength: 1, maxLength: 253 };
-const statement: JsonObject = { type: 'string', minLength: 1, maxLength: 8192 };
-const flag: JsonObject = { type: 'boolean' };
-const texts: JsonObject = { type: 'object', additionalProperties: { type: 'string' } };
-const whole = (minimum: number, maximum: number): JsonObject => ({ type: 'integer', minimum, maximum });
-const oneOf = (...values: readonly string[]): JsonObject => ({ type: 'string', enum: [...values] });
-const list = (items: JsonObject, maxItems = 100): JsonObject => ({ type: 'array', items, maxItems });
-const any: JsonObject = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
-const duration: JsonObject = { type: 'string', pattern: '^([0-9]+(ms|s|m|h))+$', maxLength: 32 };
-
-function secretKey(description: string): Group<SecretKey> {
-  return {
-    kind: 'group',
-    description,
-    required: ['name', 'key'],
-    fields: {
-      name: leaf('upgrade', name, 'Name of the Secret.'),
-      key: leaf('upgrade', name, 'Key in the Secret.'),
-    },
-  };
-}
-
-function podSchema(description: string): Group<PodSpec> {
-  const pod = (schema: JsonObject, what: string): Leaf => leaf('upgrade', schema, what);
-  return {
-    kind: 'group',
-    description,
-    fields: {
-      labels: pod(texts, 'Labels of the pods; keys below michelangelo/ and app.kubernetes.io/ are the lifecycle.'),
-      annotations: pod(texts, 'Annotations of the pods.'),
-      env: pod(list(any), 'Environment variables, merged by name; those of the lifecycle win.'),
-      resources: pod(any, 'Requests and limits of the container; replaces the default as a whole.'),
-      nodeSelector: pod(texts, 'Labels of nodes, merged by key.'),
-      tolerations: pod(list(any), 'Tolerations; those of the component come after the common ones.'),
-      affinity: pod(any, 'Affinity; replaces the common one as a whole.'),
-      topologySpreadConstraints: pod(
-        list(any),
-        'Spread constraints; those of the component come after the common ones.',
-      ),
-      priorityClassName: pod(text, 'Priority class.'),
-      volumes: pod(list(any), 'Volumes, merged by name.'),
-      volumeMounts: pod(list(any), 'Mounts, merged by mountPath.'),
-    },
-  };
-}
+import type { Group } from './schema.ts';
+import type { ComponentSpec, IngesterSpec, ScalableSpec, TaskSpec } from './spec.ts';
+import {
+  any,
+  duration,
+  flag,
+  leaf,
+  list,
+  name,
+  oneOf,
+  podSchema,
+  secretKey,
+  statement,
+  text,
+  texts,
+  whole,
+} from './spec-fields.ts';
 
 function componentFields(what: string): Group<ComponentSpec>['fields'] {
   return {
@@ -296,6 +259,14 @@ export const specSchema: Group<IngesterSpec> = {
           rule: "!has(self.stateMode) || self.stateMode != 'Savepoint' || has(self.snapshots)",
           message: 'stateMode Savepoint needs snapshots.database',
         },
+        { rule: '!has(self.restore) || has(self.snapshots)', message: 'restore needs snapshots.database' },
+        {
+          rule:
+            '!has(self.restore) || ((!has(self.migrate) || !has(self.migrate.disabled) || !self.migrate.disabled) && ' +
+            '(!has(self.init) || !has(self.init.disabled) || !self.init.disabled))',
+          message:
+            'restore needs migrate, which suits the snapshot to this version, and init, which compares it with the cluster',
+        },
       ],
       fields: {
         upgradeMode: leaf(
@@ -317,7 +288,40 @@ export const specSchema: Group<IngesterSpec> = {
           required: ['database'],
           fields: {
             database: leaf('ignore', name, 'Name of that database.'),
-            keep: leaf('ignore', whole(1, 1000), 'How many stay; the newest always does.', 10),
+            keep: leaf('ignore', whole(1, 1000), 'How many stay; the newest and those referred to always do.', 10),
+            schedule: leaf(
+              'ignore',
+              { type: 'string', maxLength: 128 },
+              'When one is taken besides: a cron expression with five fields, in UTC.',
+            ),
+          },
+        },
+        restore: {
+          kind: 'group',
+          description: 'Puts the database back to a snapshot, once.',
+          required: ['snapshot', 'nonce', 'replaceDataOf'],
+          fields: {
+            snapshot: leaf(
+              'ignore',
+              { type: 'string', pattern: '^[a-z0-9][a-z0-9-]{0,31}$' },
+              'Its name, as "ingester snapshots list" has it.',
+            ),
+            nonce: leaf(
+              'restore',
+              { type: 'string', minLength: 1, maxLength: 63 },
+              'A value that was not here before restores, once. One that is here when the resource is made does nothing.',
+            ),
+            replaceDataOf: leaf(
+              'ignore',
+              name,
+              'Name of the database whose data is replaced, to show that it is meant.',
+            ),
+            discardNewer: leaf(
+              'ignore',
+              flag,
+              'Also where objects that ended since, and are in MySQL only, would be lost.',
+              false,
+            ),
           },
         },
         drainTimeout: leaf('ignore', duration, 'After this a drain that is not over is reported as stuck.', '5m'),

@@ -139,11 +139,19 @@ export interface CloneSpec extends TaskSpec {
   readonly schedule?: string;
 }
 
+export interface RestoreSpec {
+  readonly snapshot: string;
+  readonly nonce: string;
+  readonly replaceDataOf: string;
+  readonly discardNewer?: boolean;
+}
+
 export interface LifecycleSpec {
   readonly upgradeMode?: 'Automatic' | 'Supervised';
   readonly approvalTimeout?: string;
   readonly stateMode?: 'Stateless' | 'LastState' | 'Savepoint';
-  readonly snapshots?: { readonly database: string; readonly keep?: number };
+  readonly snapshots?: { readonly database: string; readonly keep?: number; readonly schedule?: string };
+  readonly restore?: RestoreSpec;
   readonly drainTimeout?: string;
   readonly rollback?: { readonly enabled?: boolean; readonly deadline?: string };
   readonly jobRetention?: 'Delete' | 'Retain' | 'RetainOnFailure';

@@ -1,6 +1,6 @@
 // What the lifecycle remembers in an Ingester resource. It is a write-ahead log: what is about to be done is here before
 // it is done, so that whoever comes after a crash finishes it.
-import type { ComponentName, IngesterSpec } from './spec.ts';
+import type { ComponentName, IngesterSpec, RestoreSpec } from './spec.ts';
 
 export const topPhases = [
   'Initializing',
@@ -18,7 +18,18 @@ export type TopPhase = (typeof topPhases)[number];
 export const pipelinePhases = ['Settled', 'Draining', 'Stopping', 'Tasks', 'Updating', 'Restoring', 'Failed'] as const;
 export type PipelinePhase = (typeof pipelinePhases)[number];
 
-export const stepNames = ['quiesce', 'snapshot', 'clone', 'migrate', 'release', 'rotate', 'init', 'finish'] as const;
+export const stepNames = [
+  'quiesce',
+  'snapshot',
+  'clone',
+  'restore',
+  'migrate',
+  'release',
+  'rotate',
+  'init',
+  'finish',
+  'backup',
+] as const;
 export type StepName = (typeof stepNames)[number];
 
 export interface StepStatus {
@@ -43,6 +54,10 @@ export interface Upgrade {
   readonly toVersion: string;
   readonly fromImage: string;
   readonly toImage: string;
+  /** Of everything that the approval is for. */
+  readonly content?: string;
+  /** The snapshot that it goes back to. */
+  readonly snapshot?: string;
   readonly token: string;
   readonly requestedAt: string;
   /** Consumed: approved, and the upgrade has begun; the same way needs another approval. */
@@ -61,6 +76,8 @@ export interface Attempt {
   readonly drains: boolean;
   /** True from before the first migration of this attempt until it is known that it changed nothing. */
   readonly mayHaveMigrated: boolean;
+  /** A clone or a restore of this attempt has begun: that a migration changes nothing means little then. */
+  readonly dataReplaced?: boolean;
 }
 
 /** Database credentials that took the place of others. */
@@ -75,6 +92,14 @@ export interface Credentials {
   /** Run that made the new ones valid. */
   readonly run: string;
   readonly state: 'Added' | 'InUse' | 'Ended';
+}
+
+export interface SnapshotSchedule {
+  readonly next?: string;
+  /** The newest tick that has passed. */
+  readonly tick?: string;
+  /** The first tick that no snapshot has followed. */
+  readonly missedSince?: string;
 }
 
 export interface LifecycleStatus {
@@ -96,6 +121,13 @@ export interface LifecycleStatus {
   /** Snapshot that the database could be put back to; kept until the attempt has ended well. */
   readonly restorePoint?: string;
   readonly snapshots: readonly string[];
+  /** When the newest of them was taken. */
+  readonly snapshotAt?: string;
+  readonly snapshotSchedule?: SnapshotSchedule;
+  /** The restore that is under way, as it was asked for. */
+  readonly restore?: RestoreSpec;
+  /** Nonces of restores that were begun, or were there when the resource was installed: none of them counts again. */
+  readonly restores?: readonly string[];
   /** Hash of the specification that was given up in a rollback, not to be tried again unchanged. */
   readonly rejected?: string;
   readonly credentials?: Credentials;

@@ -7,6 +7,11 @@ export function configurationOf(spec: IngesterSpec, own: JsonObject, above: Json
   return [fromFields(spec), spec.config ?? {}, above ?? {}, own].reduce(mergeSections, {});
 }
 
+/** Where the ConfigMaps are that all programs of the bundle share: in the namespace of the resource, whatever its name. */
+export function sharedSections(namespace: string): JsonObject {
+  return { control: { namespace }, drain: { namespace }, rememberedNames: { namespace } };
+}
+
 function fromFields(spec: IngesterSpec): JsonObject {
   const { kinds = {} } = spec;
   const { tableNames, evictionRules } = kinds;

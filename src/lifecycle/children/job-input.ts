@@ -1,4 +1,4 @@
-import type { IngesterSpec } from '../../api/ingester/spec.ts';
+import type { IngesterSpec, RestoreSpec } from '../../api/ingester/spec.ts';
 import type { Credentials, StepName } from '../../api/ingester/status.ts';
 
 /** What a Job is made of. */
@@ -6,6 +6,14 @@ export interface JobInput {
   /** As components are made of it: with the credentials that are in use. */
   readonly spec: IngesterSpec;
   readonly step: StepName;
+  readonly known?: Known;
+}
+
+/** What is remembered for it. */
+export interface Known {
   /** Those that are being changed. */
   readonly credentials?: Credentials | undefined;
+  readonly restore?: RestoreSpec | undefined;
+  /** Snapshots that retention leaves alone. */
+  readonly referenced?: readonly string[];
 }

@@ -82,7 +82,7 @@ export function tasksConfigName({ name }: Parent): string {
 }
 
 export function tasksConfig(parent: Parent, spec: IngesterSpec): object {
-  const text = JSON.stringify(configurationOf(spec, taskSections(spec), undefined), undefined, 2);
+  const text = JSON.stringify(configurationOf(spec, taskSections(parent, spec), undefined), undefined, 2);
   return asJson({
     metadata: childMetadata(parent, 'migrate', tasksConfigName(parent)),
     data: { 'config.yaml': `${text}\n`, 'post.sql': postSqlText(spec) },

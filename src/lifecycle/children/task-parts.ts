@@ -1,9 +1,10 @@
 // What the pod of a task needs beyond the database: its arguments, the Secrets that it alone is given, and its sections
 // of the configuration.
-import type { IngesterSpec, RotationSpec } from '../../api/ingester/spec.ts';
+import type { IngesterSpec, RestoreSpec, RotationSpec } from '../../api/ingester/spec.ts';
 import type { Credentials, StepName } from '../../api/ingester/status.ts';
 import type { JsonObject } from '../../base/json.ts';
-import type { JobInput } from './job-input.ts';
+import { sharedSections } from './configuration.ts';
+import type { JobInput, Known } from './job-input.ts';
 import { gateHolder, type Parent } from './names.ts';
 import { asJson, type Files, fromSecret, readOnly, secretFile } from './pod.ts';
 
@@ -20,13 +21,13 @@ export const RUN_PLACE = '@run@';
 type Extra = Pick<TaskParts, 'args' | 'env' | 'volumes' | 'mounts'>;
 const nothing: Extra = { args: [], env: [], volumes: [], mounts: [] };
 
-export function taskParts(parent: Parent, { spec, step, credentials }: JobInput): TaskParts {
+export function taskParts(parent: Parent, { spec, step, known = {} }: JobInput): TaskParts {
   const { migrationCredentialsSecret, credentialsSecret } = spec.database;
   // Credentials are changed by those they belong to.
   const changes = step === 'finish' || (step === 'rotate' && nextOf(spec) !== undefined);
   const loginSecret = changes ? credentialsSecret : (migrationCredentialsSecret ?? credentialsSecret);
-  const { args, ...extra } = extraOf(step, spec, credentials);
-  return { ...extra, args: [...commandOf(parent, step), ...creation(step, spec), ...args], loginSecret };
+  const { args, ...extra } = extraOf(step, spec, known);
+  return { ...extra, args: [...commandOf(parent, step, known), ...creation(step, spec), ...args], loginSecret };
 }
 
 /** What is to be made valid; nothing where it is in use already. */
@@ -34,12 +35,17 @@ function nextOf({ database: { rotation, credentialsSecret } }: IngesterSpec): Ro
   return rotation?.credentialsSecret === credentialsSecret ? undefined : rotation;
 }
 
-function commandOf(parent: Parent, step: StepName): readonly string[] {
+function commandOf(parent: Parent, step: StepName, { restore }: Known): readonly string[] {
   const holder = gateHolder(parent);
   const json = ['-o', 'json'];
   if (step === 'quiesce') return ['gate', 'close', '--holder', holder, '--reason', 'the lifecycle runs tasks', ...json];
   if (step === 'release') return ['gate', 'open', '--holder', holder, ...json];
-  const task = step === 'finish' ? ['rotate', '--finish'] : [step];
+  const other: Partial<Record<StepName, readonly string[]>> = {
+    finish: ['rotate', '--finish'],
+    backup: ['snapshot'],
+    restore: ['restore-snapshot', restore?.snapshot ?? ''],
+  };
+  const task = other[step] ?? [step];
   return ['task', ...task, '--attempt', RUN_PLACE, '--gate-holder', holder, ...json];
 }
 
@@ -50,10 +56,31 @@ function creation(step: StepName, { database }: IngesterSpec): readonly string[]
   return database.createDatabase === true && FIRST.has(step) ? ['--create-database'] : [];
 }
 
-function extraOf(step: StepName, spec: IngesterSpec, credentials: Credentials | undefined): Extra {
-  if (step === 'clone') return clone(spec);
-  if (step === 'rotate') return rotate(nextOf(spec));
-  return step === 'finish' && credentials !== undefined ? finish(credentials) : nothing;
+function extraOf(step: StepName, spec: IngesterSpec, { credentials, restore, referenced = [] }: Known): Extra {
+  switch (step) {
+    case 'clone':
+      return clone(spec);
+    case 'rotate':
+      return rotate(nextOf(spec));
+    case 'finish':
+      return credentials === undefined ? nothing : finish(credentials);
+    case 'snapshot':
+    case 'backup':
+      return { ...nothing, args: snapshot(step, referenced) };
+    case 'restore':
+      return { ...nothing, args: restore === undefined ? [] : restoring(restore) };
+    default:
+      return nothing;
+  }
+}
+
+function snapshot(step: 'snapshot' | 'backup', referenced: readonly string[]): readonly string[] {
+  const reason = step === 'backup' ? 'taken by schedule' : 'taken before a change';
+  return ['--reason', reason, ...(referenced.length === 0 ? [] : ['--referenced', ...referenced])];
+}
+
+function restoring({ replaceDataOf, discardNewer }: RestoreSpec): readonly string[] {
+  return ['--replace-data-of', replaceDataOf, ...(discardNewer === true ? ['--discard-newer'] : [])];
 }
 
 function clone({ lifecycle }: IngesterSpec): Extra {
@@ -106,11 +133,15 @@ const admin = {
 } as const;
 
 /** Sections of the configuration file that tasks share. */
-export function taskSections({ environment = 'Production', lifecycle }: IngesterSpec): JsonObject {
+export function taskSections(
+  { namespace }: Parent,
+  { environment = 'Production', lifecycle }: IngesterSpec,
+): JsonObject {
   const { snapshots, clone: of } = lifecycle ?? {};
   return asJson({
+    ...sharedSections(namespace),
     leaderElection: { enabled: false },
-    ...(snapshots === undefined ? {} : { snapshots }),
+    ...(snapshots === undefined ? {} : { snapshots: { database: snapshots.database, keep: snapshots.keep } }),
     ...(of === undefined
       ? {}
       : {

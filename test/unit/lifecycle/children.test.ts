@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { changeClasses, leaves } from '../../../src/api/ingester/schema.ts';
 import type { IngesterSpec } from '../../../src/api/ingester/spec.ts';
@@ -7,7 +9,7 @@ import { type StepName, stepNames } from '../../../src/api/ingester/status.ts';
 import { valueAt } from '../../../src/base/json.ts';
 import { changesBetween, classOfChange } from '../../../src/lifecycle/changes.ts';
 import { appliedHash, componentChildren, maintenanceChildren } from '../../../src/lifecycle/children/components.ts';
-import { jobOf } from '../../../src/lifecycle/children/jobs.ts';
+import { jobOf, tasksConfig } from '../../../src/lifecycle/children/jobs.ts';
 import { networkChildren, serviceChildren } from '../../../src/lifecycle/children/network.ts';
 import { mergePods } from '../../../src/lifecycle/children/pod.ts';
 
@@ -141,6 +143,50 @@ describe('the children of an Ingester resource', () => {
       stepNames.filter((step) => JSON.stringify(jobOf(parent, { spec: of, step }, '1')).includes('--create-database'));
     assert.deepEqual(creating(asked), ['clone', 'migrate']);
     assert.deepEqual(creating(spec), []);
+  });
+
+  it('take snapshots that let those referred to outlast retention, and go back to the one that was asked for', () => {
+    const restore = { snapshot: 'old', nonce: 'n', replaceDataOf: 'd', discardNewer: true };
+    const known = { restore, referenced: ['old', 'older'] };
+    const argsOf = (step: StepName): string => {
+      const [container] = valueAt(jobOf(parent, { spec, step, known }, `${step}-3`), [
+        ...['spec', 'template', 'spec', 'containers'],
+      ]) as { readonly args: readonly string[] }[];
+      return container?.args.join(' ') ?? '';
+    };
+    const run = '--attempt u-1-3 --gate-holder lifecycle/n/one -o json';
+    assert.equal(argsOf('backup'), `task snapshot ${run} --reason taken by schedule --referenced old older`);
+    assert.equal(argsOf('snapshot'), `task snapshot ${run} --reason taken before a change --referenced old older`);
+    assert.equal(argsOf('restore'), `task restore-snapshot old ${run} --replace-data-of d --discard-newer`);
+  });
+
+  it('find the ConfigMaps of the bundle in the namespace of the resource', () => {
+    const maps = componentChildren(parent, spec, {}).filter(({ kind }) => kind.kind === 'ConfigMap');
+    const texts = [...maps.map(({ body }) => body), tasksConfig(parent, spec)].map((body) =>
+      String(valueAt(body, ['data', 'config.yaml'])),
+    );
+    assert.equal(texts.length, 4);
+    for (const text of texts) {
+      const sections = JSON.parse(text) as Readonly<Record<string, { readonly namespace?: string }>>;
+      const places = ['control', 'drain', 'rememberedNames'].map((section) => sections[section]?.namespace);
+      assert.deepEqual(places, ['n', 'n', 'n']);
+    }
+  });
+
+  it('give the engine of query the heap that it has in the plain bundle, unless a pod template says otherwise', () => {
+    const optionsOf = (of: IngesterSpec): unknown => {
+      const body = componentChildren(parent, of, {}).find(({ name, kind }) => {
+        return name === 'one-query' && kind.kind === 'Deployment';
+      })?.body;
+      const [container] = valueAt(body, ['spec', 'template', 'spec', 'containers']) as {
+        env: { name: string; value: string }[];
+      }[];
+      return container?.env.find(({ name }) => name === 'NODE_OPTIONS')?.value;
+    };
+    const shipped = readFileSync(join(import.meta.dirname, '../../../config/components/query/deployment.yaml'), 'utf8');
+    assert.ok(shipped.includes(`{ name: NODE_OPTIONS, value: ${String(optionsOf(spec))} }`));
+    const podTemplate = { env: [{ name: 'NODE_OPTIONS', value: '--max-old-space-size=900' }] };
+    assert.equal(optionsOf({ ...spec, podTemplate }), '--max-old-space-size=900');
   });
 
   it('are Jobs of one container without probes, as restricted as the pods of components', () => {

@@ -11,7 +11,7 @@ import {
   wantedCredentials,
 } from '../../../src/lifecycle/credentials.ts';
 import { pendingSteps } from '../../../src/lifecycle/pending.ts';
-import { noLifecycle } from '../../../src/lifecycle/plan.ts';
+import { noLifecycle } from '../../../src/lifecycle/target.ts';
 
 const asking = (from: string, to: string): IngesterSpec => ({
   version: '1.0.0',
@@ -66,7 +66,7 @@ describe('credentials that are rotated', () => {
     const withTasks = { ...spec, database: { ...spec.database, migrationCredentialsSecret: 'migrator' } };
     const secretsOf = (of: LifecycleStatus, step: 'rotate' | 'finish' | 'migrate'): readonly string[] => {
       const job = JSON.stringify(
-        jobOf(parent, { spec: served(withTasks, of), step, credentials: of.credentials }, `${step}-1`),
+        jobOf(parent, { spec: served(withTasks, of), step, known: { credentials: of.credentials } }, `${step}-1`),
       );
       return [
         ...new Set([...job.matchAll(/"(?:secretName|name)":"(a|b|admin|migrator)"/g)].map(([, name = '']) => name)),

@@ -5,6 +5,7 @@ import type { KubernetesObject } from '../../../src/api/object.ts';
 import { KubeError } from '../../../src/kube/errors.ts';
 import { observe } from '../../../src/lifecycle/observe.ts';
 import { LifecycleReconciler, statusOf } from '../../../src/lifecycle/reconciler.ts';
+import { noLifecycle } from '../../../src/lifecycle/target.ts';
 import { FakeApiServer } from '../../support/fake-api-server.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 
@@ -36,7 +37,7 @@ function anObject({ kind, name, component, owner }: Drawn, more: object = {}): K
 const ours: Owner = { kind: 'Ingester', name: 'one', uid: parent.uid };
 const theirs: Owner = { kind: 'Ingester', name: 'one', uid: 'of-another' };
 
-function setUp(lifecycle: object = {}) {
+function setUp(lifecycle: object = {}, known: object = {}, remembered?: string) {
   const server = new FakeApiServer();
   const reasons: string[] = [];
   const reconciler = new LifecycleReconciler({
@@ -44,13 +45,13 @@ function setUp(lifecycle: object = {}) {
     clock: new FakeClock(),
     events: { record: (_, { reason }) => void reasons.push(reason) },
     metrics: { forResource: () => ({ read: () => undefined, gone: () => undefined }) },
-    memory: { remember: () => Promise.resolve() },
+    memory: { recall: () => Promise.resolve(remembered), remember: () => Promise.resolve() },
   });
   const spec = { version: '1.0.0', database: { credentialsSecret: 's' }, components: { sync: {} }, lifecycle };
   const metadata = { namespace: 'n', name: 'one', uid: parent.uid, resourceVersion: '1', generation: 1 };
   server
     .of('ingesters')
-    .put({ apiVersion: 'michelangelo.api/v2', kind: 'Ingester', metadata, spec } as KubernetesObject);
+    .put({ apiVersion: 'michelangelo.api/v2', kind: 'Ingester', metadata, spec, status: known } as KubernetesObject);
   const passes = async (count: number): Promise<void> => {
     for (let done = 0; done < count; done += 1) await reconciler.reconcile(KEY, { signal });
   };
@@ -59,10 +60,12 @@ function setUp(lifecycle: object = {}) {
 }
 
 const noTasks = { migrate: { disabled: true }, init: { disabled: true } };
+/** It was looked at before: nobody can have left its gate closed. */
+const seen = { lifecycle: noLifecycle };
 
 describe('a pass', () => {
   it('leaves alone what has our name and another owner, and says so', async () => {
-    const { server, reasons, passes, status } = setUp(noTasks);
+    const { server, reasons, passes, status } = setUp(noTasks, seen);
     const foreign = server
       .of('deployments')
       .put(anObject({ kind: 'Deployment', name: 'one-sync', component: 'sync', owner: theirs }));
@@ -75,7 +78,7 @@ describe('a pass', () => {
   });
 
   it('makes what is missing for itself, and removes what is ours and not asked for any more', async () => {
-    const { server, passes } = setUp(noTasks);
+    const { server, passes } = setUp(noTasks, seen);
     server.of('deployments').put(anObject({ kind: 'Deployment', name: 'one-query', component: 'query', owner: ours }));
     await passes(4);
     assert.equal(server.of('deployments').object('n/one-query'), undefined);
@@ -97,6 +100,28 @@ describe('a pass', () => {
     const run = status().lifecycle?.steps.migrate?.run;
     assert.equal(run, 'migrate-1');
     assert.equal(server.of('jobs').object('n/one-migrate')?.metadata.annotations?.['michelangelo/run'], run);
+  });
+
+  it('opens the gate that a resource of the same name may have left closed, also where no migration does', async () => {
+    const { server, passes } = setUp(noTasks);
+    await passes(4);
+    assert.match(
+      JSON.stringify(server.of('jobs').object('n/one-release')),
+      /"gate","open","--holder","lifecycle\/n\/one"/,
+    );
+    assert.equal(server.of('deployments').object('n/one-sync'), undefined);
+  });
+
+  it('begins nothing below the version that was migrated to for the resource of that name before', async () => {
+    const { server, reasons, passes, status } = setUp({}, {}, '1.1.0');
+    await passes(3);
+    assert.deepEqual([status().phase, status().target], ['Blocked', undefined]);
+    assert.match(
+      status().conditions?.find(({ type }) => type === 'LifecycleComplete')?.message ?? '',
+      /=1\.1\.0:1\.0\.0/,
+    );
+    assert.equal(server.of('jobs').object('n/one-migrate'), undefined);
+    assert.deepEqual(reasons, ['DowngradeBlocked']);
   });
 
   for (const [jobRetention, kept] of [

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { IngesterSpec } from '../../../src/api/ingester/spec.ts';
-import type { IngesterStatus, StepName } from '../../../src/api/ingester/status.ts';
+import type { IngesterStatus } from '../../../src/api/ingester/status.ts';
 import {
   ALLOW_DOWNGRADE_ANNOTATION,
   APPROVE_UPGRADE_ANNOTATION,
@@ -9,44 +9,12 @@ import {
 } from '../../../src/api/names.ts';
 import type { JobFacts } from '../../../src/lifecycle/facts.ts';
 import { pendingSteps } from '../../../src/lifecycle/pending.ts';
-import { noLifecycle, type Plan, type PlanInput, plan } from '../../../src/lifecycle/plan.ts';
+import { type Plan, type PlanInput, plan } from '../../../src/lifecycle/plan.ts';
 import { waitAfter } from '../../../src/lifecycle/run-step.ts';
-import { advanceSchedule, scheduleProblem } from '../../../src/lifecycle/schedule.ts';
+import { noLifecycle } from '../../../src/lifecycle/target.ts';
 import { problemsOf } from '../../../src/lifecycle/validate.ts';
-import { factsOf, type Sim, settled, specOf } from '../../support/lifecycle-model.ts';
-
-const running = settled(specOf('1.0.0'));
-
-function inputOf(sim: Sim, more: Partial<PlanInput> = {}): PlanInput {
-  return {
-    uid: 'u',
-    generation: sim.generation,
-    annotations: sim.annotations,
-    spec: sim.spec,
-    problems: [],
-    suspended: false,
-    status: sim.status,
-    facts: factsOf(sim),
-    now: new Date(sim.now),
-    rendered: { component: (_, { version }) => version, pod: ({ spec }) => spec.version },
-    ...more,
-  };
-}
-
-function asking(spec: Partial<IngesterSpec>, more: Partial<PlanInput> = {}): PlanInput {
-  return inputOf({ ...running, spec: { ...running.spec, ...spec }, generation: 2 }, more);
-}
-
-/** Passes in which the world stands still. */
-function after(input: PlanInput, passes: number): Plan {
-  let made = plan(input);
-  for (let done = 1; done < passes; done += 1) made = plan({ ...input, status: made.status });
-  return made;
-}
-
-function reasonOf({ status }: Plan, type: string): string | undefined {
-  return status.conditions?.find((condition) => condition.type === type)?.reason;
-}
+import { type Sim, specOf } from '../../support/lifecycle-model.ts';
+import { after, asking, failing, inputOf, messageOf, reasonOf, running } from '../../support/lifecycle-plans.ts';
 
 /** An installation whose migration runs. */
 function migrating(job: Partial<JobFacts>, more: Partial<PlanInput> = {}): PlanInput {
@@ -112,30 +80,6 @@ describe('a step', () => {
     assert.equal(mended.status.lifecycle?.steps.migrate?.state, 'Pending');
   });
 });
-
-/** An upgrade of what runs, in which one step after the other succeeds, until this one fails for good. */
-function failing(step: StepName, spec: Partial<IngesterSpec>): { readonly input: PlanInput; readonly made: Plan } {
-  const asked = asking(spec);
-  let input = { ...asked, facts: factsOf({ ...running, components: {} }) };
-  let made = plan(input);
-  for (let passes = 0; passes < 30 && made.status.lifecycle?.pipeline !== 'Failed'; passes += 1) {
-    const { job } = made.world ?? {};
-    const ended = {
-      state: job?.step === step ? 'failed' : 'succeeded',
-      exitCode: 2,
-      deleting: false,
-      pods: 0,
-    } as const;
-    const jobs = job === undefined ? [] : [{ step: job.step, run: job.run, ...ended }];
-    input = { ...input, status: made.status, facts: { ...input.facts, jobs } };
-    made = plan(input);
-  }
-  return { input, made };
-}
-
-function messageOf({ status }: Plan): string {
-  return status.conditions?.find(({ type }) => type === 'LifecycleComplete')?.message ?? '';
-}
 
 describe('a failure for good', () => {
   const rollback = { enabled: false };
@@ -327,6 +271,29 @@ describe('a supervised upgrade', () => {
   });
 });
 
+describe('another specification', () => {
+  it('is told of field by field, with what each of them means', () => {
+    const { events } = plan(asking({ version: '2.0.0', forceReload: 'x' }));
+    const { note } = events.find(({ reason }) => reason === 'SpecChanged') ?? {};
+    assert.equal(note, 'version (upgrade), forceReload (upgrade)');
+    assert.ok(!plan(asking({})).events.some(({ reason }) => reason === 'SpecChanged'));
+  });
+
+  it('has all its time, however long the one before has taken, and ends a rollback', () => {
+    const { status } = plan(asking({ version: '2.0.0' }));
+    const late = new Date(running.now + 3_600_000);
+    const back = after(asking({ version: '2.0.0' }, { status, now: late }), 2);
+    assert.equal(back.status.lifecycle?.attempt?.kind, 'Rollback');
+    const other = after(asking({ version: '3.0.0' }, { status: back.status, now: late }), 2);
+    assert.deepEqual([other.status.target?.spec.version, other.status.lifecycle?.attempt?.kind], ['3.0.0', 'Upgrade']);
+    const later = new Date(late.getTime() + 3_600_000);
+    assert.equal(
+      plan(asking({ version: '3.0.0' }, { status: other.status, now: later })).status.target?.spec.version,
+      '1.0.0',
+    );
+  });
+});
+
 describe('suspending', () => {
   it('changes nothing, and names the task that runs', () => {
     const made = plan(migrating({}, { suspended: true }));
@@ -339,47 +306,25 @@ describe('suspending', () => {
   });
 });
 
-describe('a schedule', () => {
-  const spec = specOf('1.0.0', {
-    environment: 'Staging',
-    lifecycle: { clone: { sourceSecret: 's', schedule: '0 3 * * *' } },
-  });
-  const at = (time: string): Date => new Date(`2030-01-${time}:00Z`);
-
-  it('waits for its first tick, and takes the ticks that it missed as one', () => {
-    const seen = advanceSchedule(noLifecycle, spec, at('01T12:00'));
-    assert.deepEqual([seen.lastScheduledAt, seen.nextScheduleAt], [undefined, '2030-01-02T03:00:00.000Z']);
-    const later = advanceSchedule(seen, spec, at('05T12:00'));
-    assert.deepEqual(
-      [later.lastScheduledAt, later.nextScheduleAt],
-      ['2030-01-02T03:00:00.000Z', '2030-01-06T03:00:00.000Z'],
-    );
-  });
-
-  it('does not start a clone anew while one is under way', () => {
-    const seen = advanceSchedule(noLifecycle, spec, at('01T12:00'));
-    const busy = { ...seen, pipeline: 'Tasks' } as const;
-    assert.equal(advanceSchedule(busy, spec, at('02T03:01')).lastScheduledAt, undefined);
-  });
-
-  it('that nobody can read is a problem, with what is wrong', () => {
-    assert.equal(scheduleProblem('99 99 * * *') === undefined, false);
-    assert.match(scheduleProblem('* * *') ?? '', /five fields/);
-  });
-});
-
 describe('a specification', () => {
   it('is told all its problems at once, each with its path', () => {
     const spec: IngesterSpec = {
       version: '1',
       database: { credentialsSecret: 's' },
       config: { mysql: {} },
-      lifecycle: { clone: { sourceSecret: 's', schedule: 'often' } },
+      lifecycle: {
+        clone: { sourceSecret: 's', schedule: 'often' },
+        snapshots: { database: 'd', schedule: 'daily' },
+        init: { disabled: true },
+        restore: { snapshot: 's', nonce: 'n', replaceDataOf: 'd' },
+      },
     };
     const paths = problemsOf('x'.repeat(60), spec).map((problem) => problem.split(':')[0]);
     assert.deepEqual(paths, [
       'metadata.name',
       'spec.lifecycle.clone.schedule',
+      'spec.lifecycle.snapshots.schedule',
+      'spec.lifecycle.restore',
       'spec.lifecycle.clone',
       'spec.config.mysql',
     ]);

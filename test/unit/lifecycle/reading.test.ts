@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { createMetrics } from '../../../src/base/metrics.ts';
-import { noLifecycle } from '../../../src/lifecycle/plan.ts';
 import { readingLabels, readingOf } from '../../../src/lifecycle/reading.ts';
+import { noLifecycle } from '../../../src/lifecycle/target.ts';
 
 describe('the metrics of an Ingester resource', () => {
   it('are zero for every phase and task from the first pass on, say where it stands, and go with it', async () => {
@@ -13,13 +13,25 @@ describe('the metrics of an Ingester resource', () => {
     of.read(readingOf({}));
     const first = await series();
     assert.equal(first.filter((line) => line.endsWith(' 0')).length, first.length - 1);
-    assert.equal(first.length, readingLabels.phases.length + readingLabels.tasks.length + 2);
+    assert.equal(first.length, readingLabels.phases.length + readingLabels.tasks.length + 4);
     const startedAt = '2030-01-01T00:00:00Z';
     const attempt = { id: '1', kind: 'Upgrade', startedAt, drains: true, mayHaveMigrated: true } as const;
     const steps = { migrate: { state: 'Pending', checksum: 'c', attempts: 2 } } as const;
     const available = { type: 'Available', status: 'False', reason: 'NotServing', message: '' } as const;
     const condition = { ...available, lastTransitionTime: startedAt, observedGeneration: 1 };
-    of.read(readingOf({ phase: 'Upgrading', lifecycle: { ...noLifecycle, attempt, steps }, conditions: [condition] }));
+    of.read(
+      readingOf({
+        phase: 'Upgrading',
+        lifecycle: {
+          ...noLifecycle,
+          attempt,
+          steps,
+          snapshotAt: startedAt,
+          snapshotSchedule: { missedSince: startedAt },
+        },
+        conditions: [condition],
+      }),
+    );
     const now = await series();
     assert.ok(now.includes('ingester_lifecycle_phase{name="system/one",phase="Upgrading"} 1'));
     assert.ok(now.includes('ingester_lifecycle_phase{name="system/one",phase="Initializing"} 0'));
@@ -27,6 +39,8 @@ describe('the metrics of an Ingester resource', () => {
     const time = Date.parse(startedAt) / 1000;
     assert.ok(now.includes(`ingester_lifecycle_change_started_timestamp_seconds{name="system/one"} ${time}`));
     assert.ok(now.includes(`ingester_lifecycle_unavailable_timestamp_seconds{name="system/one"} ${time}`));
+    for (const what of ['', 'missed_'])
+      assert.ok(now.includes(`ingester_lifecycle_snapshot_${what}timestamp_seconds{name="system/one"} ${time}`));
     of.gone();
     assert.deepEqual(await series(), []);
   });

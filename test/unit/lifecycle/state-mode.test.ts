@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import type { IngesterSpec } from '../../../src/api/ingester/spec.ts';
 import { pendingSteps } from '../../../src/lifecycle/pending.ts';
-import { noLifecycle } from '../../../src/lifecycle/plan.ts';
 import { effectiveStateMode, type StateFacts, type StateMode, stateTable } from '../../../src/lifecycle/state-mode.ts';
+import { noLifecycle } from '../../../src/lifecycle/target.ts';
 
 const modes: readonly StateMode[] = ['Stateless', 'LastState', 'Savepoint'];
 const flags = [false, true];
