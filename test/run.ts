@@ -1,5 +1,5 @@
 // Everything that must pass: the static checks, then the tests from the fastest to the slowest. With arguments, only the
-// test files whose path contains one of them: npm test -- informer e2e/faults
+// test files whose path contains one of them: npm test -- informer e2e/faults. Those in test/gitops run by "npm run gitops".
 import { spawnSync } from 'node:child_process';
 import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -7,7 +7,7 @@ import { join, relative } from 'node:path';
 import { findBinaries } from '../hack/local/binaries.ts';
 import { findChromium } from '../hack/local/chromium.ts';
 import { findDatabasePrograms } from '../hack/local/database-programs.ts';
-import { findGoProgram, goPrograms } from '../hack/local/go-program.ts';
+import { findGoProgram, gitopsPrograms, goPrograms } from '../hack/local/go-program.ts';
 import { progressOnStderr } from '../hack/local/progress.ts';
 import { filesToRepeat } from './support/files-to-repeat.ts';
 
@@ -28,12 +28,14 @@ const suites: readonly (Omit<Suite, 'files'> & { readonly folder: string })[] = 
   { folder: 'contract', servers: true, concurrency: 1 },
   { folder: 'integration', servers: true, concurrency: 2 },
   { folder: 'e2e', servers: true, concurrency: 2 },
+  { folder: 'gitops', servers: true, concurrency: 1 },
 ];
 
 /** A file that hangs fails, one on a slow machine does not; the whole crash matrix takes longer than any other. */
 const timeoutMs = process.env['CRASH_MATRIX'] === 'write' ? 3_600_000 : 1_200_000;
 
 function filesOf(folder: string): readonly string[] {
+  if (folder === 'gitops' && wanted.length === 0) return [];
   return globSync(`test/${folder}/**/*.test.ts`, { cwd: root })
     .filter((file) => wanted.length === 0 || wanted.some((part) => file.includes(part)))
     .sort();
@@ -84,7 +86,8 @@ async function prepareServers(): Promise<void> {
   if (process.env['INGESTER_MYSQL_URL'] === undefined) await findDatabasePrograms('mysql', preparation);
   if (process.env['INGESTER_MARIADB_URL'] === undefined) await findDatabasePrograms('mariadb', preparation);
   await findChromium(preparation);
-  for (const program of Object.values(goPrograms)) await findGoProgram(program, preparation);
+  const programs = filesOf('gitops').length === 0 ? goPrograms : gitopsPrograms;
+  for (const program of Object.values(programs)) await findGoProgram(program, preparation);
 }
 
 const started = performance.now();

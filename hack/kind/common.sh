@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2034
-# Shared by up, down and test. Sourced, not run.
+# Shared by up, gitops, test and down. Sourced, not run.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -22,4 +22,13 @@ need_docker() {
   }
   need kind
   need kubectl
+}
+
+need_cluster() {
+  [ -s "$KUBECONFIG" ] || { say 'there is no cluster; run hack/kind/up first.'; exit 1; }
+}
+
+password_of() { # one password a name, kept beside the kubeconfig
+  [ -s "$state/$1.password" ] || (umask 077 && openssl rand -hex 16 >"$state/$1.password")
+  cat "$state/$1.password"
 }

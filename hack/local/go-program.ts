@@ -14,9 +14,10 @@ import { runCommand } from './run-command.ts';
 interface GoProgram {
   /** For people. */
   readonly what: string;
-  /** Beside this file, with go.mod, go.sum and the import that keeps them tidy. */
+  /** Beside this file, with go.mod, go.sum and a main.go, or else the import that keeps them tidy. */
   readonly folder: string;
-  readonly package: string;
+  /** The folder itself, unless given. */
+  readonly package?: string;
 }
 
 export const goPrograms: Readonly<Record<'helm' | 'kustomizeController', GoProgram>> = {
@@ -28,12 +29,20 @@ export const goPrograms: Readonly<Record<'helm' | 'kustomizeController', GoProgr
   },
 };
 
+/** What "npm run gitops" needs besides: minutes to build, and too long for every test run. */
+export const gitopsPrograms: Readonly<Record<'argoCd' | 'certManager', GoProgram>> = {
+  argoCd: { what: "Argo CD's controller and repo server", folder: 'argocd' },
+  certManager: { what: "cert-manager's controllers", folder: 'cert-manager' },
+};
+
 /** The path of the program; undefined where there is no Go to build it with. */
 export async function findGoProgram(program: GoProgram, preparation: Preparation): Promise<string | undefined> {
   if ((await findGo(preparation.env)) === undefined) return undefined;
   const sources = join(import.meta.dirname, program.folder);
-  const hash = createHash('sha256').update(`${process.platform} ${process.arch} ${program.package}`);
-  for (const file of ['go.mod', 'go.sum']) hash.update(readFileSync(join(sources, file)));
+  const { package: imported = '.' } = program;
+  const hash = createHash('sha256').update(`${process.platform} ${process.arch} ${imported}`);
+  const files = ['go.mod', 'go.sum', ...(imported === '.' ? ['main.go'] : [])];
+  for (const file of files) hash.update(readFileSync(join(sources, file)));
   const path = join(cacheDirectory(preparation.env), program.folder, hash.digest('hex').slice(0, 12));
   const fill = (folder: string, reaped: ReapedPreparation): Promise<void> => build(program, folder, reaped);
   await cachedFolder({ path, what: program.what, fill }, preparation);
@@ -47,7 +56,7 @@ async function build(program: GoProgram, folder: string, preparation: ReapedPrep
     progress,
     () => `Building ${program.what} from its Go module, only needed once`,
     () =>
-      runCommand('go', [...args, program.package], {
+      runCommand('go', [...args, program.package ?? '.'], {
         cwd: join(import.meta.dirname, program.folder),
         env: { ...env, CGO_ENABLED: '0', GOWORK: 'off' },
         reaper,

@@ -12,6 +12,7 @@ import {
   withUndo,
 } from './bundle-servers.ts';
 import { type Authority, createAuthority } from './certificates.ts';
+import type { ControlPlane } from './control-plane.ts';
 import { type ClusterNetwork, startClusterNetwork } from './node/cluster-network.ts';
 import type { LocalImage } from './node/image-table.ts';
 import { ingesterImage, mysqlClientImage } from './node/images.ts';
@@ -24,27 +25,38 @@ const SERVICE = 'ingester-webhook';
 const QUERY = 'ingester-query';
 const WAIT = '--timeout=120s';
 
-export interface PodBundle extends BundleServers {
+/** A node that runs pods, and the Secrets with the accounts of the database. */
+export interface PodCluster extends BundleServers {
   readonly node: ProcessNode;
   readonly network: ClusterNetwork;
   stop(): Promise<void>;
 }
 
-export interface PodBundleOptions extends BundleServersOptions {
-  /** What is applied: the plain bundle, unless given, or one whose lifecycle controller waits for an Ingester resource. */
-  readonly overlay?: 'process-node' | 'process-node-lifecycle';
+export interface PodClusterOptions extends BundleServersOptions {
   /** Looked at before those of this project. */
   readonly images?: readonly LocalImage[];
 }
 
-export function startPodBundle(options: PodBundleOptions = {}): Promise<PodBundle> {
-  return withUndo((stack) => start(options, stack));
+export type PodBundle = PodCluster;
+
+export interface PodBundleOptions extends PodClusterOptions {
+  /** What is applied: the plain bundle, unless given, or one whose lifecycle controller waits for an Ingester resource. */
+  readonly overlay?: 'process-node' | 'process-node-lifecycle';
 }
 
-async function start(options: PodBundleOptions, stack: UndoStack): Promise<PodBundle> {
+/** Everything that the bundle needs, and nothing of it installed. */
+export function startPodCluster(options: PodClusterOptions = {}): Promise<PodCluster> {
+  return withUndo((stack) => startCluster(options, stack));
+}
+
+export function startPodBundle(options: PodBundleOptions = {}): Promise<PodBundle> {
+  return withUndo(async (stack) => install(options, await startCluster(options, stack)));
+}
+
+async function startCluster(options: PodClusterOptions, stack: UndoStack): Promise<PodCluster> {
   const step = stepper(options);
   const servers = await startBundleServers(options, stack);
-  const { controlPlane, kubectl } = servers;
+  const { controlPlane } = servers;
   step('starting a node that runs pods as processes');
   const network = await startClusterNetwork(controlPlane);
   stack.add(() => network.stop());
@@ -53,13 +65,21 @@ async function start(options: PodBundleOptions, stack: UndoStack): Promise<PodBu
     ...(options.signal === undefined ? {} : { signal: options.signal }),
   });
   stack.add(() => node.stop());
-  step('creating the Secrets: MySQL accounts and the certificate of the webhook');
+  step('creating the Secrets of the MySQL accounts');
+  await applySecrets(controlPlane, accountSecrets(servers));
+  return { ...servers, node, network, stop: () => stack.unwind() };
+}
+
+async function install(options: PodBundleOptions, cluster: PodCluster): Promise<PodBundle> {
+  const step = stepper(options);
+  const { controlPlane, kubectl } = cluster;
+  step('creating the Secrets of the certificates');
   const authority = await createAuthority('ingester-webhook-ca');
-  await controlPlane.kubectlRun(['apply', '-f', '-'], { input: JSON.stringify(await secrets(servers, authority)) });
+  await applySecrets(controlPlane, await certificateSecrets(authority));
   const { overlay = 'process-node' } = options;
   step(`applying the bundle: kubectl apply -k config/overlays/${overlay}`);
   await applyManifests(controlPlane, join(overlays, overlay));
-  await trust(servers, authority);
+  await trust(cluster, authority);
   step('waiting for the Deployments, and for the Job that migrates');
   if (overlay === 'process-node') {
     await kubectl('wait', '-n', NAMESPACE, '--for=condition=Complete', WAIT, 'job/ingester-migrate');
@@ -69,7 +89,7 @@ async function start(options: PodBundleOptions, stack: UndoStack): Promise<PodBu
   if (overlay === 'process-node') {
     await kubectl('wait', '-n', NAMESPACE, '--for=condition=Complete', WAIT, 'job/ingester-probe');
   }
-  return { ...servers, node, network, stop: () => stack.unwind() };
+  return cluster;
 }
 
 function imagesOf({ controlPlane, server }: BundleServers): Parameters<typeof startProcessNode>[1]['images'] {
@@ -78,22 +98,31 @@ function imagesOf({ controlPlane, server }: BundleServers): Parameters<typeof st
   return [ingesterImage(join(bin, 'ingester')), mysqlClientImage(join(bin, 'mysql'), server.clientCommand())];
 }
 
-async function secrets({ database, databaseLink }: BundleServers, authority: Authority): Promise<object> {
-  const hosts = [`${SERVICE}.${NAMESPACE}.svc`, `${SERVICE}.${NAMESPACE}.svc.cluster.local`];
-  const { certificatePem, keyPem } = await authority.issue({ commonName: SERVICE, hosts });
-  const query = await authority.issue({ commonName: QUERY, hosts: [`${QUERY}.${NAMESPACE}.svc`] });
+function accountSecrets({ database, databaseLink }: BundleServers): readonly object[] {
   const { host, port } = databaseLink;
   const account = ({ user, password }: Account): Readonly<Record<string, string>> => {
     return { host, port: String(port), database: database.name, user, password };
   };
-  const items = [
+  return [
     { apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } },
     secret('ingester-mysql', 'Opaque', account(database.writer)),
     secret('ingester-mysql-migrate', 'Opaque', account(database.migrator)),
+  ];
+}
+
+async function certificateSecrets(authority: Authority): Promise<readonly object[]> {
+  const hosts = [`${SERVICE}.${NAMESPACE}.svc`, `${SERVICE}.${NAMESPACE}.svc.cluster.local`];
+  const { certificatePem, keyPem } = await authority.issue({ commonName: SERVICE, hosts });
+  const query = await authority.issue({ commonName: QUERY, hosts: [`${QUERY}.${NAMESPACE}.svc`] });
+  return [
     secret('ingester-webhook-tls', 'kubernetes.io/tls', { 'tls.crt': certificatePem, 'tls.key': keyPem }),
     secret('ingester-query-tls', 'kubernetes.io/tls', { 'tls.crt': query.certificatePem, 'tls.key': query.keyPem }),
   ];
-  return { apiVersion: 'v1', kind: 'List', items };
+}
+
+async function applySecrets(controlPlane: ControlPlane, items: readonly object[]): Promise<void> {
+  const input = JSON.stringify({ apiVersion: 'v1', kind: 'List', items });
+  await controlPlane.kubectlRun(['apply', '-f', '-'], { input });
 }
 
 function secret(name: string, type: string, stringData: Readonly<Record<string, string>>): object {

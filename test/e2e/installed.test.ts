@@ -11,6 +11,7 @@ import { FINALIZER } from '../../src/api/names.ts';
 import { messageOf } from '../../src/base/errors.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { makeBuiltImage } from '../support/built-image.ts';
+import { commandsOf } from '../support/commands-of.ts';
 import { eventually } from '../support/eventually.ts';
 import { makeNextVersion } from '../support/next-version.ts';
 import { type Overlay, overlayOf } from '../support/overlay-of.ts';
@@ -352,15 +353,6 @@ async function storedAsTheyAre(bundle: Installed): Promise<void> {
   const rows = await bundle.query('SELECT uid, res_version FROM model');
   const stored = new Map(rows.map(({ uid, res_version: version }) => [uid, String(version)]));
   for (const { metadata } of items) assert.equal(stored.get(metadata.uid), metadata.resourceVersion, metadata.uid);
-}
-
-/** The commands of a section of a page of the docs. */
-function commandsOf(page: string, section: string): string {
-  const text = readFileSync(join(import.meta.dirname, '../../docs', page), 'utf8');
-  const [, body = ''] = text.split(new RegExp(`^#+ ${section}$`, 'm'));
-  const [, commands] = /^```sh\n(.*?)^```/ms.exec(body.split(/^#+ /m)[0] ?? '') ?? [];
-  assert.ok(commands !== undefined, `${page} has no commands in "${section}"`);
-  return commands;
 }
 
 /** Runs the CronJob of the certificate now. */

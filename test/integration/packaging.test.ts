@@ -174,14 +174,21 @@ describe('the manifests', () => {
     assert.deepEqual(linesOf(units), linesOf(of('production')));
   });
 
+  it('are deleted by Argo CD with the guard last, which refuses the rest before the drain is over', async () => {
+    const bundle = manifestsOf(await renderText(controlPlane.kubectl, { folder: 'config/units/bundle' }));
+    const isGuard = ({ metadata }: Manifest): boolean => metadata.name === 'ingester-guard';
+    const [guard, others] = [bundle.filter(isGuard), bundle.filter((manifest) => !isGuard(manifest))];
+    assert.equal(guard.length, 2);
+    assert.ok(Math.max(...guard.map(waveOf)) < Math.min(...others.map(waveOf)));
+  });
+
   it('have samples for Argo CD and Flux that start the units in their order', () => {
     const argocd = gitopsSamples('argocd');
-    const wave = ({ metadata }: Manifest): number =>
-      Number((metadata['annotations'] as Readonly<Record<string, string>>)['argocd.argoproj.io/sync-wave']);
-    const applications = argocd.filter(({ kind }) => kind === 'Application').toSorted((a, b) => wave(a) - wave(b));
+    const applications = argocd.filter(({ kind }) => kind === 'Application');
+    // None of them becomes healthy without its project.
     assert.deepEqual(
-      applications.map(({ metadata }) => metadata.name),
-      ['ingester-platform', 'ingester-bundle', 'ingester-instances'],
+      argocd.toSorted((a, b) => waveOf(a) - waveOf(b)).map(({ metadata }) => metadata.name),
+      ['michelangelo', 'ingester-platform', 'ingester-bundle', 'ingester-instances'],
     );
     const flux = gitopsSamples('flux').filter(({ kind }) => kind === 'Kustomization');
     const dependencies = flux.map(({ metadata, spec }) => [
@@ -256,6 +263,11 @@ describe('the manifests', () => {
 interface PodSpec {
   readonly containers: readonly { readonly name: string }[];
   readonly volumes?: readonly { readonly name: string; readonly configMap?: { readonly name: string } }[];
+}
+
+function waveOf({ metadata }: Manifest): number {
+  const annotations = metadata['annotations'] as Readonly<Record<string, string>> | undefined;
+  return Number(annotations?.['argocd.argoproj.io/sync-wave'] ?? 0);
 }
 
 function named(manifests: readonly Manifest[], wanted: string): Manifest {

@@ -27,6 +27,9 @@ export interface Installed {
   readonly client: KubeClient;
   /** Folder of the overlay that is installed. */
   readonly overlay: string;
+  readonly kubeconfig: string;
+  /** What a command of the program needs to know of API server and MySQL. */
+  readonly settings: Readonly<Record<string, string>>;
   /** What the bundle's accounts have asked the API server, one JSON object a line; undefined on a cluster of others. */
   readonly auditLog: (() => string) | undefined;
 }
@@ -37,10 +40,19 @@ interface Access {
   /** Where kubectl is looked for. */
   readonly path: string;
   readonly overlay: string;
+  readonly database: Database;
   readonly auditLog: (() => string) | undefined;
   readonly run: (args: readonly string[], input?: string) => Promise<CommandResult>;
   readonly query: (sql: string, parameters: readonly string[]) => Promise<readonly Record<string, unknown>[]>;
   readonly stop: () => Promise<void>;
+}
+
+interface Database {
+  readonly host: string;
+  readonly port: string;
+  readonly name: string;
+  readonly user: string;
+  readonly password: string;
 }
 
 /** That of E2E_KUBECONFIG and E2E_MYSQL_URL, or else one on process nodes, for the tests of one file. */
@@ -88,13 +100,26 @@ function installedAt({ run, query, overlay, auditLog, ...access }: Access, clien
       if (code !== 0) throw new CodedError('TEST_SHELL', `${commands}: ${stdout}${stderr.trim()}`);
     },
     query: (sql, parameters = []) => query(sql, parameters),
-    ...{ client, overlay, auditLog, kubectlPath: access.kubectlPath },
+    settings: settingsFor(access),
+    ...{ client, overlay, auditLog, kubectlPath: access.kubectlPath, kubeconfig: access.kubeconfig },
+  };
+}
+
+function settingsFor({ kubeconfig, database }: Pick<Access, 'kubeconfig' | 'database'>): Installed['settings'] {
+  return {
+    INGESTER_KUBERNETES_KUBECONFIG: kubeconfig,
+    INGESTER_METADATA_STORAGE_ENABLE_METADATA_STORAGE: 'true',
+    ...{ INGESTER_MYSQL_HOST: database.host, INGESTER_MYSQL_PORT: database.port },
+    ...{ INGESTER_MYSQL_DATABASE: database.name, INGESTER_MYSQL_USER: database.user },
+    INGESTER_MYSQL_PASSWORD: database.password,
   };
 }
 
 async function onProcessNode(images: readonly LocalImage[]): Promise<Access> {
   const auditedGroup = 'system:serviceaccounts:ingester-system';
   const bundle = await startPodBundle({ progress: () => undefined, images, auditedGroup });
+  const { host, port } = bundle.databaseLink;
+  const { name, writer } = bundle.database;
   const { kubeconfig, kubectl: kubectlPath, directory } = bundle.controlPlane;
   const [auditLog, bin] = [join(directory, 'audit.log'), join(directory, 'bin')];
   mkdirSync(bin);
@@ -102,6 +127,7 @@ async function onProcessNode(images: readonly LocalImage[]): Promise<Access> {
   return {
     ...{ kubeconfig, kubectlPath, path: `${bin}:${process.env['PATH'] ?? ''}` },
     overlay: 'config/overlays/process-node',
+    database: { host, port: String(port), name, ...writer },
     auditLog: () => readFileSync(auditLog, 'utf8'),
     run: (args, input) =>
       bundle.controlPlane.kubectlRun(args, { allowFailure: true, ...(input === undefined ? {} : { input }) }),
@@ -113,11 +139,13 @@ async function onProcessNode(images: readonly LocalImage[]): Promise<Access> {
 async function onCluster(kubeconfig: string, url: string): Promise<Access> {
   // Read early, so that a wrong path is not mistaken for an empty cluster.
   readFileSync(kubeconfig);
+  const { hostname, port, pathname, username, password } = new URL(url);
   const connection = await createConnection({ uri: url, dateStrings: true, charset: 'utf8mb4_bin' });
   const env = { ...process.env, KUBECONFIG: kubeconfig };
   return {
     ...{ kubeconfig, kubectlPath: 'kubectl', path: process.env['PATH'] ?? '' },
     overlay: process.env['E2E_OVERLAY'] ?? 'config/overlays/kind',
+    database: { host: hostname, port, name: pathname.slice(1), user: username, password },
     auditLog: undefined,
     run: (args, input) => runCommand('kubectl', args, { env, ...(input === undefined ? {} : { input }) }),
     query: async (sql, parameters) => (await connection.query<RowDataPacket[]>(sql, [...parameters]))[0],

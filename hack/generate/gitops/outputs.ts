@@ -38,7 +38,7 @@ function output(path: string, document: object): Output {
 /** Keys of argocd-cm. Each customization is a key of its own, so a patch leaves those of others alone. */
 function argocdSettings(kinds: readonly string[]): Readonly<Record<string, string>> {
   const customization = (what: string, kind: string): string => `resource.customizations.${what}.${GROUP}_${kind}`;
-  const drift = stringify({ jqPathExpressions: [`.metadata.finalizers[]? | select(. == "${FINALIZER}")`] });
+  const drift = ignored(`.metadata.finalizers[]? | select(. == "${FINALIZER}")`);
   const noise = stringify({
     jsonPointers: [
       '/metadata/labels/michelangelo~1UpdateTimestamp',
@@ -48,12 +48,20 @@ function argocdSettings(kinds: readonly string[]): Readonly<Record<string, strin
   return Object.fromEntries([
     // Without it the waves of an app of apps do not wait for each other.
     ['resource.customizations.health.argoproj.io_Application', applicationHealth] as const,
+    // Argo CD's own, on an Application with a hook such as that of the component drain-hook.
+    ['resource.customizations.ignoreDifferences.argoproj.io_Application', ignored(hookFinalizers)] as const,
     ...[...healthScripts()].map(([kind, script]) => [customization('health', kind), script] as const),
     ...kinds.map((kind) => [customization('actions', kind), actionsText(objectActions)] as const),
     [customization('actions', INGESTER_KIND), actionsText(ingesterActions)] as const,
     ...kinds.map((kind) => [customization('ignoreDifferences', kind), drift] as const),
     ...kinds.map((kind) => [customization('ignoreResourceUpdates', kind), noise] as const),
   ]);
+}
+
+const hookFinalizers = '.metadata.finalizers[]? | select(test("^(pre|post)-delete-finalizer"))';
+
+function ignored(jqPathExpression: string): string {
+  return stringify({ jqPathExpressions: [jqPathExpression] });
 }
 
 function actionsText(actions: readonly Action[]): string {
