@@ -22,6 +22,7 @@ import { PositionTracker } from '../sync/position.ts';
 import { ObjectReconciler } from '../sync/reconciler.ts';
 import type { ReadinessCheck } from './health.ts';
 import { createKindGuard, type KindGuard } from './kind-guard.ts';
+import { bytesAt, type Memory } from './memory.ts';
 import type { KindFlows, SyncParts } from './sync-parts.ts';
 
 export interface KindLoop {
@@ -36,6 +37,7 @@ export interface KindLoop {
 
 /** What all kinds share. */
 export interface Parts {
+  readonly memory: Memory;
   readonly client: KubeClient;
   readonly storage: MetadataStorage;
   readonly sensitive: SensitiveValues;
@@ -54,11 +56,11 @@ export interface Parts {
 }
 
 export function createLoop(kind: KindDefinition, parts: Parts): KindLoop {
-  const { client, storage, clock, configuration } = parts;
+  const { client, storage, clock, configuration, memory } = parts;
   const { ingester } = configuration;
   const logger = parts.logger.child({ controller: `ingester_${kind.kind}` });
   const resource = { group: GROUP, version: VERSION, plural: kind.plural };
-  const store = new IdentityStore();
+  const store = new IdentityStore(memory.held);
   const informer = new Informer({ client, resource, store, clock, logger });
   const getObject = (key: string) => latest(client, resource, store, key);
   const guard = createKindGuard({ kind, resource, informer, getObject }, { ...parts, logger });
@@ -92,7 +94,10 @@ export function createLoop(kind: KindDefinition, parts: Parts): KindLoop {
     cacheSyncTimeoutMs: Number.POSITIVE_INFINITY,
     maxConcurrentReconciles: ingester.concurrentReconcilesMap[kind.kind] ?? ingester.concurrentReconciles,
     retry: { baseMs: 250, capMs: ingester.requeuePeriodMap[kind.kind] ?? ingester.requeuePeriod },
-    reconcile: (key) => positions.around(key, () => guard.around(key, () => reconciler.reconcile(key))),
+    reconcile: (key) =>
+      positions.around(key, () =>
+        guard.around(key, () => memory.worked.around(bytesAt(store, key), () => reconciler.reconcile(key))),
+      ),
     metrics: parts.metrics.controllers.forController(`ingester_${kind.kind}`),
     mayWork: parts.mayWork,
     clock,

@@ -18,6 +18,7 @@ import { startHealthServer } from './health.ts';
 import { createLoop, informerChecks, type KindLoop, type Parts } from './kind-loop.ts';
 import { kindsOf } from './kinds.ts';
 import { createClient } from './kube-client.ts';
+import { createMemory } from './memory.ts';
 import { mysqlOptions } from './mysql-options.ts';
 import { createPositionLoop } from './position-loop.ts';
 import { sensitiveValues } from './sensitive.ts';
@@ -59,7 +60,7 @@ export async function runReconciler(configuration: Configuration, logger: Logger
   const awaySince = (): Date | undefined => late.monitor?.problemSince;
   const common = { client, storage, clock, logger, configuration, metrics, events, sensitive };
   const sync = createSyncParts({ ...common, awaySince });
-  const parts: Parts = { ...common, sync, mayWork, mayMark, mayGuard };
+  const parts: Parts = { ...common, memory: createMemory(), sync, mayWork, mayMark, mayGuard };
   const loops = kindsOf(configuration).map((kind) => createLoop(kind, parts));
   const adoption = createAdoption(loops, parts);
   const usable = Promise.withResolvers<undefined>();

@@ -1,7 +1,10 @@
 import { sha256Hex } from './hash.ts';
-import { canonicalJson } from './json.ts';
+import { canonicalJson, hasSortedKeys } from './json.ts';
 
-/** SHA-256 of the value's JSON with sorted keys: MySQL's JSON type keeps the content but not the order. */
-export function contentHash(value: unknown): string {
-  return sha256Hex(canonicalJson(value));
+/**
+ * SHA-256 of the value's JSON with sorted keys: MySQL's JSON type keeps the content but not the order. `text` is the
+ * value's JSON as it is, where the caller has it.
+ */
+export function contentHash(value: unknown, text?: string): string {
+  return sha256Hex(text !== undefined && hasSortedKeys(value) ? text : canonicalJson(value));
 }

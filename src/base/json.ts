@@ -21,7 +21,21 @@ export function valueAt(root: unknown, path: readonly string[]): unknown {
 
 /** Object keys sorted at every depth, so that equal content gives equal text. */
 export function canonicalJson(value: unknown): string {
+  if (hasSortedKeys(value)) return JSON.stringify(value);
   return JSON.stringify(value, (_key, nested: unknown) => (isJsonObject(nested) ? sorted(nested) : nested));
+}
+
+/** Whether canonicalJson has nothing to sort, as in all that the API server writes. */
+export function hasSortedKeys(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return true;
+  if (Array.isArray(value)) return value.every(hasSortedKeys);
+  let previous: string | undefined;
+  for (const key in value) {
+    if (previous !== undefined && key < previous) return false;
+    previous = key;
+    if (!hasSortedKeys((value as JsonObject)[key])) return false;
+  }
+  return true;
 }
 
 function sorted(object: JsonObject): JsonObject {

@@ -11,8 +11,10 @@ export interface Identity {
   readonly resourceVersion: string;
 }
 
-/** Where the content comes from. Both are called once, when something is read that they are needed for. */
+/** Where the content comes from: called when something is read that it is needed for. */
 export interface Content {
+  /** Bytes that are kept until then. */
+  readonly bytes: number;
   readonly metadata: () => ObjectMeta;
   readonly whole: () => KubernetesObject;
 }
@@ -33,9 +35,18 @@ class Lazy {
     this.#content = content;
   }
 
+  get bytes(): number {
+    return this.#content.bytes;
+  }
+
   metadata(): ObjectMeta {
     this.#metadata ??= this.#content.metadata();
     return this.#metadata;
+  }
+
+  /** The metadata, which are not kept for the next one who asks. */
+  passingMetadata(): ObjectMeta {
+    return this.#metadata ?? this.#whole?.metadata ?? this.#content.metadata();
   }
 
   whole(): KubernetesObject {
@@ -62,6 +73,8 @@ function reading(source: (lazy: Lazy) => object): ProxyHandler<Lazy> {
 }
 
 const WHOLE = Symbol('whole');
+const BYTES = Symbol('bytes');
+const METADATA = Symbol('metadata');
 
 const ofObject: ProxyHandler<Lazy> = {
   ...reading((lazy) => lazy.whole()),
@@ -73,11 +86,25 @@ const ofObject: ProxyHandler<Lazy> = {
         return lazy.key;
       case WHOLE:
         return lazy.whole();
+      case BYTES:
+        return lazy.bytes;
+      case METADATA:
+        return lazy.passingMetadata();
       default:
         return Reflect.get(lazy.whole(), key) as unknown;
     }
   },
 };
+
+/** Length of the object as it was received; undefined for one that was not, or that had to be parsed at once. */
+export function receivedBytes(object: KubernetesObject): number | undefined {
+  return (object as unknown as { readonly [BYTES]?: number })[BYTES];
+}
+
+/** The metadata for one look at them: of thousands of objects that wait, parsed metadata would fill the memory. */
+export function passingMetadata(object: KubernetesObject): ObjectMeta {
+  return (object as unknown as { readonly [METADATA]?: ObjectMeta })[METADATA] ?? object.metadata;
+}
 
 /** The same object without laziness, for who reads all of it: a plain object is much faster to read. */
 export function wholeObject(object: KubernetesObject): KubernetesObject {

@@ -1,4 +1,6 @@
 import { type KubernetesObject, objectKey } from '../api/object.ts';
+import { ByteBudget } from '../base/byte-budget.ts';
+import { receivedBytes } from './lazy-object.ts';
 
 /** Names the values under which an object is found, e.g. the names of its owners. */
 export type Indexer = (object: KubernetesObject) => readonly string[];
@@ -106,21 +108,24 @@ function removeFrom(values: Map<string, Set<string>>, value: string, key: string
   if (keys?.size === 0) values.delete(value);
 }
 
-/** Whole objects kept at once: what waits for a database that is down must not fill the memory. */
-const DEFAULT_MAX_HELD = 10_000;
+/** What waits for a database that is down must not fill the memory. */
+const HELD_BYTES = 64 * 1024 * 1024;
+/** Of an object whose size nobody knows. */
+const GUESSED_BYTES = 4096;
 
 /**
- * Keeps identities, and whole objects only until they are released, or until there are too many of them. A handler that has dealt with an object releases
- * it; what it needs later it reads from the API server. An idle cluster then costs a few hundred bytes an object.
+ * Keeps identities, and whole objects only until they are released, while there is room for them; stores may share it. A
+ * handler that has dealt with an object releases it; what it needs later it reads from the API server. An idle cluster
+ * then costs a few hundred bytes an object.
  */
 export class IdentityStore implements ObjectStore {
   /** uid and resourceVersion in one string: half the memory of an object with two. */
   readonly #identities = new Map<string, string>();
   readonly #held = new Map<string, KubernetesObject>();
-  readonly #maxHeld: number;
+  readonly #room: ByteBudget;
 
-  constructor(maxHeld: number = DEFAULT_MAX_HELD) {
-    this.#maxHeld = maxHeld;
+  constructor(room: ByteBudget = new ByteBudget(HELD_BYTES)) {
+    this.#room = room;
   }
 
   get size(): number {
@@ -166,32 +171,38 @@ export class IdentityStore implements ObjectStore {
     // A new list repeats what was dealt with long ago; only what changed is held.
     if (known === identity) return before;
     this.#identities.set(key, identity);
-    this.#held.set(key, object);
-    if (this.#held.size > this.#maxHeld) this.#forgetOldest();
+    this.#letGo(key);
+    if (this.#room.tryTake(bytesOf(object))) this.#held.set(key, object);
     return before;
   }
 
   delete(key: string): KubernetesObject | undefined {
     const before = this.#held.get(key) ?? this.#stub(key);
     this.#identities.delete(key);
-    this.#held.delete(key);
+    this.#letGo(key);
     return before;
   }
 
   /** Forgets the whole object, unless a newer state has arrived meanwhile. */
   release(key: string, resourceVersion: string): void {
-    if (this.#held.get(key)?.metadata.resourceVersion === resourceVersion) this.#held.delete(key);
+    if (this.#held.get(key)?.metadata.resourceVersion === resourceVersion) this.#letGo(key);
   }
 
-  #forgetOldest(): void {
-    const [oldest] = this.#held.keys();
-    if (oldest !== undefined) this.#held.delete(oldest);
+  #letGo(key: string): void {
+    const object = this.#held.get(key);
+    if (object === undefined) return;
+    this.#held.delete(key);
+    this.#room.give(bytesOf(object));
   }
 
   #stub(key: string): KubernetesObject | undefined {
     const identity = this.#identities.get(key);
     return identity === undefined ? undefined : stub(key, identity);
   }
+}
+
+function bytesOf(object: KubernetesObject): number {
+  return receivedBytes(object) ?? GUESSED_BYTES;
 }
 
 function stub(key: string, identity: string): KubernetesObject {

@@ -1,6 +1,6 @@
 import type { KindDefinition } from '../api/kind.ts';
 import { LAST_APPLIED_ANNOTATION } from '../api/names.ts';
-import type { KubernetesObject } from '../api/object.ts';
+import type { KubernetesObject, ObjectMeta } from '../api/object.ts';
 import { contentHash } from '../base/content-hash.ts';
 import type { JsonObject } from '../base/json.ts';
 import { wholeObject } from '../kube/lazy-object.ts';
@@ -34,7 +34,7 @@ export function toRow(
     createTime: metadata.creationTimestamp ?? '1970-01-01T00:00:00Z',
     proto: encode(kind.kind, stored as JsonObject),
     json,
-    contentHash: contentHash(stored),
+    contentHash: contentHash(stored, json),
     columns,
     ...(unfit.length === 0 ? {} : { unfit }),
     labels: Object.entries(metadata.labels ?? {}),
@@ -52,11 +52,15 @@ export function storedForm(
   sensitive: SensitiveValues,
 ): KubernetesObject {
   const object = wholeObject(received);
-  const { managedFields: _, annotations, ...metadata } = object.metadata;
-  const kept = Object.entries(annotations ?? {}).filter(([key]) => key !== LAST_APPLIED_ANNOTATION);
-  const stored = {
-    ...object,
-    metadata: kept.length === 0 ? metadata : { ...metadata, annotations: Object.fromEntries(kept) },
-  };
+  const { managedFields: _, ...metadata } = object.metadata;
+  const stored = { ...object, metadata: withoutLastApplied(metadata) };
   return sealObject(kind, stored as JsonObject, sensitive) as KubernetesObject;
+}
+
+/** No annotations at all where none is left. The order of the keys stays. */
+function withoutLastApplied(metadata: ObjectMeta): ObjectMeta {
+  const kept = Object.entries(metadata.annotations ?? {}).filter(([key]) => key !== LAST_APPLIED_ANNOTATION);
+  if (kept.length > 0) return { ...metadata, annotations: Object.fromEntries(kept) };
+  const { annotations: _, ...rest } = metadata;
+  return rest;
 }

@@ -25,10 +25,11 @@ const METADATA_KEY = Buffer.from('metadata"');
 export function readLazily(bytes: Buffer): KubernetesObject {
   const found = findIdentity(bytes);
   if (found === undefined) return readWhole(bytes);
-  const { identity, start, end } = found;
+  const { identity, start, end, managedFields } = found;
   return lazyObject(identity, {
-    metadata: () => readMetadata(bytes.subarray(start, end)),
-    whole: () => parseWithout(bytes, findMember(bytes, start, 'managedFields')),
+    bytes: bytes.length,
+    metadata: () => readMetadata(bytes.subarray(start, end), shifted(managedFields, -start)),
+    whole: () => parseWithout(bytes, managedFields),
   });
 }
 
@@ -48,10 +49,14 @@ function parseWithout(bytes: Buffer, fields: Member | undefined): KubernetesObje
   return { ...object, metadata: withoutManagedFields(object.metadata) };
 }
 
-function readMetadata(bytes: Buffer): ObjectMeta {
-  const fields = findMember(bytes, 0, 'managedFields');
+function readMetadata(bytes: Buffer, fields: Member | undefined): ObjectMeta {
   if (fields !== undefined) return parseLossless(textWithout(bytes, fields)) as ObjectMeta;
   return withoutManagedFields(parseLossless(bytes.toString('utf8')) as ObjectMeta);
+}
+
+function shifted(member: Member | undefined, by: number): Member | undefined {
+  if (member === undefined) return undefined;
+  return { start: member.start + by, valueStart: member.valueStart + by, end: member.end + by };
 }
 
 function withoutManagedFields(metadata: ObjectMeta): ObjectMeta {
@@ -65,6 +70,8 @@ interface FoundIdentity {
   /** Of the value of the metadata. */
   readonly start: number;
   readonly end: number;
+  /** Undefined where none, or not surely one, is there. */
+  readonly managedFields: Member | undefined;
 }
 
 /** Undefined where only a parser can tell. */
@@ -74,11 +81,11 @@ function findIdentity(bytes: Buffer): FoundIdentity | undefined {
     if (!isName(bytes, [keyStart, keyEnd], 'metadata')) return afterValue(bytes, valueStart);
     const fields = new IdentityFields(bytes);
     const valueEnd = visitMembers(bytes, valueStart, fields.visit);
-    const { identity } = fields;
+    const { identity, managedFields } = fields;
     if (valueEnd === undefined || identity === undefined) return STOP;
     // Of two the last counts, as for a parser.
     const isLast = isLastMetadata(bytes, valueEnd);
-    found[0] = { identity, start: valueStart, end: valueEnd, isLast };
+    found[0] = { identity, start: valueStart, end: valueEnd, managedFields, isLast };
     return isLast ? STOP : valueEnd;
   });
   return end !== undefined || found[0]?.isLast === true ? found[0] : undefined;
@@ -89,13 +96,14 @@ function isLastMetadata(bytes: Buffer, from: number): boolean {
   return bytes.indexOf(BACKSLASH, from) === -1 && bytes.indexOf(METADATA_KEY, from) === -1;
 }
 
-/** Of two members with one name the last counts, as for a parser. */
+/** Of two members with one name the last counts, as for a parser; of two managedFields none, so that both are parsed. */
 class IdentityFields {
   readonly #bytes: Buffer;
   #name: string | undefined;
   #namespace: string | undefined;
   #uid: string | undefined;
   #resourceVersion: string | undefined;
+  readonly #managedFields: Member[] = [];
 
   constructor(bytes: Buffer) {
     this.#bytes = bytes;
@@ -108,6 +116,10 @@ class IdentityFields {
     return { name, namespace, uid, resourceVersion };
   }
 
+  get managedFields(): Member | undefined {
+    return this.#managedFields.length === 1 ? this.#managedFields[0] : undefined;
+  }
+
   readonly visit = (keyStart: number, keyEnd: number, valueStart: number): number => {
     const bytes = this.#bytes;
     const key = [keyStart, keyEnd] as const;
@@ -117,6 +129,8 @@ class IdentityFields {
     if (isName(bytes, key, 'namespace')) return (this.#namespace = value()) === undefined ? STOP : valueEnd;
     if (isName(bytes, key, 'uid')) return (this.#uid = value()) === undefined ? STOP : valueEnd;
     if (isName(bytes, key, 'resourceVersion')) return (this.#resourceVersion = value()) === undefined ? STOP : valueEnd;
+    if (isName(bytes, key, 'managedFields'))
+      this.#managedFields.push({ start: keyStart - 1, valueStart, end: valueEnd });
     return valueEnd;
   };
 }

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { KubernetesObject } from '../../../src/api/object.ts';
+import { ByteBudget } from '../../../src/base/byte-budget.ts';
 import { CodedError } from '../../../src/base/errors.ts';
 import { KubeError } from '../../../src/kube/errors.ts';
 import type { ResourceHandler } from '../../../src/kube/handler.ts';
+import { readLazily } from '../../../src/kube/http/received-object.ts';
 import { Informer } from '../../../src/kube/informer.ts';
 import { FullStore, IdentityStore, type ObjectStore } from '../../../src/kube/store.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
@@ -380,11 +382,26 @@ describe('IdentityStore', () => {
     assert.equal(store.get('a-namespace/a-model')?.metadata.resourceVersion, '2');
   });
 
-  it('lets the oldest object go when it holds too many, and keeps its identity', () => {
-    const store = new IdentityStore(2);
-    for (const name of ['a', 'b', 'c']) store.set(aModel({ name }));
-    assert.deepEqual([store.get('a-namespace/a'), store.has('a-namespace/a')], [undefined, true]);
-    assert.deepEqual([store.heldCount, store.size], [2, 3]);
+  it('holds no more than there is room for, in bytes, of all stores that share it', () => {
+    const received = (name: string): KubernetesObject => readLazily(Buffer.from(JSON.stringify(aModel({ name }))));
+    const size = JSON.stringify(aModel({ name: 'a' })).length;
+    const room = new ByteBudget(2 * size);
+    const [store, other] = [new IdentityStore(room), new IdentityStore(room)];
+    store.set(received('a'));
+    other.set(received('b'));
+    store.set(received('c'));
+    assert.deepEqual([store.get('a-namespace/c'), store.has('a-namespace/c')], [undefined, true]);
+    assert.deepEqual([store.heldCount, store.size, room.used], [1, 2, 2 * size]);
+    other.delete('a-namespace/b');
+    store.set(readLazily(Buffer.from(JSON.stringify(aModel({ name: 'a', resourceVersion: '11' })))));
+    store.set(received('d'));
+    assert.deepEqual([store.heldCount, room.used], [2, 2 * size]);
+    for (const [name, version] of [
+      ['a', '11'],
+      ['d', '10'],
+    ] as const)
+      store.release(`a-namespace/${name}`, version);
+    assert.deepEqual([store.heldCount, room.used], [0, 0]);
   });
 
   it('does not hold again what a new list merely repeats', () => {

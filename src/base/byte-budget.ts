@@ -1,0 +1,47 @@
+/**
+ * Bytes that may be in use at once. One who needs more than there are gets them alone: nothing is too large to be
+ * worked on.
+ */
+export class ByteBudget {
+  readonly #limit: number;
+  readonly #waiting: { readonly bytes: number; readonly start: () => void }[] = [];
+  #used = 0;
+
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  get used(): number {
+    return this.#used;
+  }
+
+  /** Takes the bytes, to be given back later; false where they are not there now, or others wait for them. */
+  tryTake(bytes: number): boolean {
+    if (this.#waiting.length > 0 || !this.#fits(bytes)) return false;
+    this.#used += bytes;
+    return true;
+  }
+
+  give(bytes: number): void {
+    this.#used -= bytes;
+    for (let next = this.#waiting[0]; next !== undefined && this.#fits(next.bytes); next = this.#waiting[0]) {
+      this.#waiting.shift();
+      this.#used += next.bytes;
+      next.start();
+    }
+  }
+
+  /** Runs the work with the bytes, once they are there: first come, first served. */
+  async around<T>(bytes: number, work: () => Promise<T>): Promise<T> {
+    if (!this.tryTake(bytes)) await new Promise<void>((start) => this.#waiting.push({ bytes, start }));
+    try {
+      return await work();
+    } finally {
+      this.give(bytes);
+    }
+  }
+
+  #fits(bytes: number): boolean {
+    return this.#used === 0 || this.#used + bytes <= this.#limit;
+  }
+}
