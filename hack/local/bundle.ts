@@ -45,6 +45,8 @@ export interface BundleOptions extends BundleServersOptions {
   readonly webhookSeesDatabase?: boolean;
   /** Leaves the defaults of the product as they are, instead of settings for short tests. */
   readonly shippedSettings?: boolean;
+  /** Entry of the program that the reconciler runs; that of this checkout unless given. */
+  readonly reconcilerMain?: string;
   /** Leaves the reconciler for the caller to start. */
   readonly startReconciler?: boolean;
 }
@@ -63,9 +65,9 @@ async function start(options: BundleOptions, stack: UndoStack): Promise<Bundle> 
   });
   const servers = await startBundleServers(options, stack);
   const { controlPlane } = servers;
-  const { configuration = {} } = options;
+  const { configuration = {}, reconcilerMain } = options;
   const settings = options.shippedSettings === true ? {} : { requeuePeriod: '2s', concurrentReconciles: 2 };
-  const context: Context = { ...servers, directory, reaper, configuration, settings };
+  const context: Context = { ...servers, directory, reaper, configuration, settings, reconcilerMain };
   step('creating the tables: ingester task migrate');
   await migrate(context);
   step('starting the webhook: ingester webhook');
@@ -103,6 +105,7 @@ interface Context extends BundleServers {
   readonly configuration: Readonly<Record<string, object>>;
   /** Of the section `ingester`, under what the configuration says. */
   readonly settings: object;
+  readonly reconcilerMain: string | undefined;
 }
 
 async function migrate({ directory, server, database }: Context): Promise<void> {
@@ -161,7 +164,7 @@ function databaseSections({ database, databaseLink }: Context): Readonly<Record<
 
 /** Not started yet. Every replica has the same configuration and a name of its own. */
 async function createReconciler(context: Context, kubeconfig: string, name: string): Promise<Reconciler> {
-  const { directory, reaper, settings } = context;
+  const { directory, reaper, settings, reconcilerMain } = context;
   const { ingester, ...more } = context.configuration;
   const healthPort = await freePort();
   const configuration = {
@@ -170,6 +173,7 @@ async function createReconciler(context: Context, kubeconfig: string, name: stri
     kubernetes: { kubeconfig },
     ...more,
   };
-  const process = createRole({ role: 'reconciler', name, directory, configuration, healthPort, reaper });
+  const main = reconcilerMain === undefined ? {} : { main: reconcilerMain };
+  const process = createRole({ role: 'reconciler', name, ...main, directory, configuration, healthPort, reaper });
   return { process, healthPort };
 }

@@ -1,6 +1,8 @@
 // The real parts of an end-to-end bench, and what can be asked of them: who has what, and what it cost.
-import { readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { buildProgram } from '../../hack/build/program.ts';
 import { type Bundle, startBundle } from '../../hack/local/bundle.ts';
 import { probe } from '../../hack/local/role-process.ts';
 import type { KindDefinition } from '../../src/api/kind.ts';
@@ -31,17 +33,26 @@ export interface CpuSeconds {
 export class World {
   readonly bundle: Bundle;
   readonly client: KubeClient;
+  readonly #folder: string;
 
-  private constructor(bundle: Bundle) {
+  private constructor(bundle: Bundle, folder: string) {
     this.bundle = bundle;
+    this.#folder = folder;
     this.client = new HttpKubeClient(
       new PooledTransport({ kubeconfig: bundle.controlPlane.kubeconfig, context: '', clock: systemClock }),
     );
   }
 
-  /** The reconciler has its shipped settings and is not started. Objects are created with the finalizer, without the webhook. */
+  /**
+   * The reconciler is the built program with its shipped settings and is not started. Objects are created with the
+   * finalizer, without the webhook.
+   */
   static async start(configuration: Readonly<Record<string, object>> = {}): Promise<World> {
-    const world = new World(await startBundle({ startReconciler: false, shippedSettings: true, configuration }));
+    const folder = mkdtempSync(join(tmpdir(), 'ingester-program-'));
+    await buildProgram(folder, undefined);
+    const reconcilerMain = join(folder, 'src/main.js');
+    const options = { startReconciler: false, shippedSettings: true, configuration, reconcilerMain };
+    const world = new World(await startBundle(options), folder);
     await world.bundle.kubectl('delete', 'mutatingwebhookconfigurations,validatingwebhookconfigurations', '--all');
     const namespaces = { group: '', version: 'v1', plural: 'namespaces' };
     for (let index = 0; index < NAMESPACES; index += 1) {
@@ -54,6 +65,7 @@ export class World {
   async stop(): Promise<void> {
     await this.client.close();
     await this.bundle.stop();
+    rmSync(this.#folder, { recursive: true, force: true });
   }
 
   /** Creates the objects and answers what the API server made of them. */

@@ -26,6 +26,11 @@ export interface GroupCommitOptions {
   readonly batch: BatchLimits;
   /** How long a write waits for company while other transactions are under way. */
   readonly lingerMs: number;
+  /**
+   * Between the starts of transactions that are not full. A write after a pause starts at once; a steady trickle shares
+   * transactions, which cost both sides more than the writes in them.
+   */
+  readonly spacingMs: number;
   /** Bytes of writes that are queued or under way; callers beyond it wait. */
   readonly queueBytes: number;
   readonly clock: Clock;
@@ -44,6 +49,7 @@ export class GroupCommit {
   readonly #closed = new AbortController();
   readonly #idle: (() => void)[] = [];
   #busyLanes = 0;
+  #lastStartMs = Number.NEGATIVE_INFINITY;
   #scheduled: (() => void) | undefined;
 
   constructor(options: GroupCommitOptions) {
@@ -73,9 +79,9 @@ export class GroupCommit {
     await new Promise<void>((resolve) => this.#idle.push(resolve));
   }
 
-  /** Starts lanes now if a batch is full, else after the linger, else (when nothing is under way) after this tick. */
+  /** Starts lanes now if a batch is full, else after the wait, else (when there is none) after this tick. */
   #schedule(): void {
-    const { lanes, lingerMs, clock } = this.#options;
+    const { lanes, clock } = this.#options;
     if (this.#busyLanes >= lanes || this.#queue.readyRows === 0) return;
     if (this.#isFull()) {
       this.#startLanes();
@@ -86,12 +92,19 @@ export class GroupCommit {
       this.#scheduled = undefined;
       this.#startLanes();
     };
-    if (this.#busyLanes > 0) {
-      this.#scheduled = clock.schedule(lingerMs, start);
+    const waitMs = this.#waitMs();
+    if (waitMs > 0) {
+      this.#scheduled = clock.schedule(waitMs, start);
       return;
     }
     const immediate = setImmediate(start);
     this.#scheduled = () => clearImmediate(immediate);
+  }
+
+  #waitMs(): number {
+    const { lingerMs, spacingMs, clock } = this.#options;
+    const spacing = this.#lastStartMs + spacingMs - clock.monotonicMs();
+    return Math.max(spacing, this.#busyLanes > 0 ? lingerMs : 0);
   }
 
   #isFull(): boolean {
@@ -102,9 +115,10 @@ export class GroupCommit {
   #startLanes(): void {
     this.#scheduled?.();
     this.#scheduled = undefined;
-    const { lanes, batch } = this.#options;
+    const { lanes, batch, clock } = this.#options;
     while (this.#busyLanes < lanes && this.#queue.readyRows > 0) {
       this.#busyLanes += 1;
+      this.#lastStartMs = clock.monotonicMs();
       void this.#runLane(this.#queue.take(batch));
     }
   }

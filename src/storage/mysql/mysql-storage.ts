@@ -51,6 +51,7 @@ import { SYSTEM_TABLES, tablesOf } from './tables.ts';
 const LANES = 3;
 const BATCH = { maxRows: 128, maxBytes: 4 * 1024 * 1024 };
 const LINGER_MS = 2;
+const SPACING_MS = 20;
 const QUEUE_BYTES = 64 * 1024 * 1024;
 
 /** Told of each row that was written with columns that cannot hold what the object has. */
@@ -81,6 +82,7 @@ export class MysqlMetadataStorage implements MetadataStorage {
       lanes: Math.max(1, Math.min(LANES, options.maxOpenConns - 1)),
       batch: BATCH,
       lingerMs: LINGER_MS,
+      spacingMs: SPACING_MS,
       queueBytes: QUEUE_BYTES,
       clock,
     });
