@@ -34,6 +34,22 @@ export function objectKey(object: {
   return object[KEY] ?? `${object.metadata.namespace ?? ''}/${object.metadata.name}`;
 }
 
+/** Where an object that is asked for its identity with every event keeps it. */
+export const IDENTITY: unique symbol = Symbol('identity');
+
+/** Which object it is and in which state. */
+export interface Identity {
+  readonly name: string;
+  /** Undefined for cluster-scoped objects. */
+  readonly namespace: string | undefined;
+  readonly uid: string;
+  readonly resourceVersion: string;
+}
+
+export function identityOf(object: { readonly metadata: Identity; readonly [IDENTITY]?: Identity }): Identity {
+  return object[IDENTITY] ?? object.metadata;
+}
+
 /** What says how an object has to be dealt with. */
 export interface Marked {
   readonly metadata: {

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { type KubernetesObject, objectKey } from '../api/object.ts';
+import { identityOf, type KubernetesObject, objectKey } from '../api/object.ts';
 import type { HandlerRegistration, Informs, ResourceHandler } from './handler.ts';
 import { Reflector, type ReflectorOptions, type ReflectorSink } from './reflector.ts';
 import { isNewer } from './resource-version.ts';
@@ -100,7 +100,7 @@ export class Informer<Store extends ObjectStore> implements Informs {
    * a cluster may have been put back to an earlier state.
    */
   #isBelated(object: KubernetesObject): boolean {
-    const { uid, resourceVersion } = object.metadata;
+    const { uid, resourceVersion } = identityOf(object);
     if (isNewer(resourceVersion, this.#reflector.resourceVersion)) return false;
     const known = this.store.identity(objectKey(object));
     if (known?.uid === uid && isNewer(known.resourceVersion, resourceVersion)) return true;
@@ -123,7 +123,7 @@ export class Informer<Store extends ObjectStore> implements Informs {
     for (const { handler, removed } of this.#registered) {
       if (removed) continue;
       if (before === undefined) this.#tell(() => handler.add(object, !this.#synced));
-      else if (before.metadata.uid === object.metadata.uid) this.#tell(() => handler.update(before, object));
+      else if (identityOf(before).uid === identityOf(object).uid) this.#tell(() => handler.update(before, object));
       else this.#tellReplaced(handler, before, object);
     }
   }

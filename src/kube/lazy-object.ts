@@ -1,15 +1,6 @@
 // An object whose content is parsed when somebody asks for it. Most events only say that a key must be looked at again:
 // for that its identity is enough, or its metadata, and parsing the rest is the largest part of what an event costs.
-import { KEY, type KubernetesObject, type ObjectMeta } from '../api/object.ts';
-
-/** What stores, queues and most predicates ask for. */
-export interface Identity {
-  readonly name: string;
-  /** Undefined for cluster-scoped objects. */
-  readonly namespace: string | undefined;
-  readonly uid: string;
-  readonly resourceVersion: string;
-}
+import { IDENTITY, type Identity, KEY, type KubernetesObject, type ObjectMeta } from '../api/object.ts';
 
 /** Where the content comes from: called when something is read that it is needed for. */
 export interface Content {
@@ -84,6 +75,8 @@ const ofObject: ProxyHandler<Lazy> = {
         return lazy.view;
       case KEY:
         return lazy.key;
+      case IDENTITY:
+        return lazy.identity;
       case WHOLE:
         return lazy.whole();
       case BYTES:

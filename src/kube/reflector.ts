@@ -10,7 +10,7 @@
 //
 // The version advances only after the sink took the event, so a stream that breaks anywhere never skips one. What a
 // list shows is applied at once; what it no longer shows is removed only when the list is complete.
-import type { KubernetesObject } from '../api/object.ts';
+import { identityOf, type KubernetesObject } from '../api/object.ts';
 import { isAborted } from '../base/abort.ts';
 import { backoffMs } from '../base/backoff.ts';
 import { type Clock, sleep } from '../base/clock.ts';
@@ -198,7 +198,7 @@ export class Reflector {
       case 'MODIFIED':
         sink.changed(event.object);
     }
-    if (!listing) this.#advance(event.object.metadata.resourceVersion);
+    if (!listing) this.#advance(identityOf(event.object).resourceVersion);
   }
 
   /** What comes twice, or late, does not take it back. */

@@ -1,4 +1,4 @@
-import { type KubernetesObject, objectKey } from '../api/object.ts';
+import { identityOf, type KubernetesObject, objectKey } from '../api/object.ts';
 import { ByteBudget } from '../base/byte-budget.ts';
 import { receivedBytes } from './lazy-object.ts';
 
@@ -113,91 +113,105 @@ const HELD_BYTES = 64 * 1024 * 1024;
 /** Of an object whose size nobody knows. */
 const GUESSED_BYTES = 4096;
 
+interface Entry {
+  uid: string;
+  resourceVersion: string;
+  /** The whole object, until it is released. */
+  held: KubernetesObject | undefined;
+}
+
 /**
  * Keeps identities, and whole objects only until they are released, while there is room for them; stores may share it. A
  * handler that has dealt with an object releases it; what it needs later it reads from the API server. An idle cluster
  * then costs a few hundred bytes an object.
  */
 export class IdentityStore implements ObjectStore {
-  /** uid and resourceVersion in one string: half the memory of an object with two. */
-  readonly #identities = new Map<string, string>();
-  readonly #held = new Map<string, KubernetesObject>();
+  readonly #entries = new Map<string, Entry>();
   readonly #room: ByteBudget;
+  #heldCount = 0;
 
   constructor(room: ByteBudget = new ByteBudget(HELD_BYTES)) {
     this.#room = room;
   }
 
   get size(): number {
-    return this.#identities.size;
+    return this.#entries.size;
   }
 
   /** Whole objects that nobody has released yet. */
   get heldCount(): number {
-    return this.#held.size;
+    return this.#heldCount;
   }
 
   keys(): IterableIterator<string> {
-    return this.#identities.keys();
+    return this.#entries.keys();
   }
 
   *values(): Iterable<KubernetesObject> {
-    for (const key of this.#identities.keys()) {
-      const object = this.#held.get(key) ?? this.#stub(key);
-      if (object !== undefined) yield object;
-    }
+    for (const [key, entry] of this.#entries) yield entry.held ?? stub(key, entry);
   }
 
   /** The whole object, or undefined once it was let go or where there is none: ask `has`. */
   get(key: string): KubernetesObject | undefined {
-    return this.#held.get(key);
+    return this.#entries.get(key)?.held;
   }
 
   has(key: string): boolean {
-    return this.#identities.has(key);
+    return this.#entries.has(key);
   }
 
   identity(key: string): StoredIdentity | undefined {
-    const identity = this.#identities.get(key);
-    return identity === undefined ? undefined : unpacked(identity);
+    const entry = this.#entries.get(key);
+    return entry === undefined ? undefined : { uid: entry.uid, resourceVersion: entry.resourceVersion };
   }
 
   /** What was there before has only its identity where the whole object was released. */
   set(object: KubernetesObject): KubernetesObject | undefined {
     const key = objectKey(object);
-    const known = this.#identities.get(key);
-    const before = known === undefined ? undefined : (this.#held.get(key) ?? stub(key, known));
-    const identity = packed(object);
+    const { uid, resourceVersion } = identityOf(object);
+    const entry = this.#entries.get(key);
+    if (entry === undefined) {
+      const added: Entry = { uid, resourceVersion, held: undefined };
+      this.#entries.set(key, added);
+      this.#hold(added, object);
+      return undefined;
+    }
+    const before = entry.held ?? stub(key, entry);
     // A new list repeats what was dealt with long ago; only what changed is held.
-    if (known === identity) return before;
-    this.#identities.set(key, identity);
-    this.#letGo(key);
-    if (this.#room.tryTake(bytesOf(object))) this.#held.set(key, object);
+    if (entry.uid === uid && entry.resourceVersion === resourceVersion) return before;
+    this.#letGo(entry);
+    entry.uid = uid;
+    entry.resourceVersion = resourceVersion;
+    this.#hold(entry, object);
     return before;
   }
 
   delete(key: string): KubernetesObject | undefined {
-    const before = this.#held.get(key) ?? this.#stub(key);
-    this.#identities.delete(key);
-    this.#letGo(key);
+    const entry = this.#entries.get(key);
+    if (entry === undefined) return undefined;
+    const before = entry.held ?? stub(key, entry);
+    this.#entries.delete(key);
+    this.#letGo(entry);
     return before;
   }
 
   /** Forgets the whole object, unless a newer state has arrived meanwhile. */
   release(key: string, resourceVersion: string): void {
-    if (this.#held.get(key)?.metadata.resourceVersion === resourceVersion) this.#letGo(key);
+    const entry = this.#entries.get(key);
+    if (entry?.resourceVersion === resourceVersion) this.#letGo(entry);
   }
 
-  #letGo(key: string): void {
-    const object = this.#held.get(key);
-    if (object === undefined) return;
-    this.#held.delete(key);
-    this.#room.give(bytesOf(object));
+  #hold(entry: Entry, object: KubernetesObject): void {
+    if (!this.#room.tryTake(bytesOf(object))) return;
+    entry.held = object;
+    this.#heldCount += 1;
   }
 
-  #stub(key: string): KubernetesObject | undefined {
-    const identity = this.#identities.get(key);
-    return identity === undefined ? undefined : stub(key, identity);
+  #letGo(entry: Entry): void {
+    if (entry.held === undefined) return;
+    this.#room.give(bytesOf(entry.held));
+    entry.held = undefined;
+    this.#heldCount -= 1;
   }
 }
 
@@ -205,17 +219,8 @@ function bytesOf(object: KubernetesObject): number {
   return receivedBytes(object) ?? GUESSED_BYTES;
 }
 
-function stub(key: string, identity: string): KubernetesObject {
+function stub(key: string, { uid, resourceVersion }: Entry): KubernetesObject {
   const slash = key.indexOf('/');
-  const name = { namespace: key.slice(0, slash), name: key.slice(slash + 1) };
-  return { apiVersion: '', kind: '', metadata: { ...name, ...unpacked(identity) } };
-}
-
-function packed({ metadata }: KubernetesObject): string {
-  return `${metadata.uid} ${metadata.resourceVersion}`;
-}
-
-function unpacked(identity: string): StoredIdentity {
-  const space = identity.indexOf(' ');
-  return { uid: identity.slice(0, space), resourceVersion: identity.slice(space + 1) };
+  const metadata = { namespace: key.slice(0, slash), name: key.slice(slash + 1), uid, resourceVersion };
+  return { apiVersion: '', kind: '', metadata };
 }

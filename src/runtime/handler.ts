@@ -1,5 +1,5 @@
 // Handlers turn events into keys. They run synchronously while the event is delivered and must do nothing but enqueue.
-import { type KubernetesObject, objectKey } from '../api/object.ts';
+import { identityOf, type KubernetesObject, objectKey } from '../api/object.ts';
 import { isJsonObject } from '../base/json.ts';
 import type { CreateEvent, DeleteEvent, GenericEvent, UpdateEvent } from './events.ts';
 import { type AddOptions, LOW_PRIORITY } from './work-queue.ts';
@@ -43,7 +43,7 @@ export function lowPriorityWhenUnchanged(handler: EventHandler): EventHandler {
 }
 
 function isUnchanged({ before, after }: UpdateEvent): boolean {
-  return before.metadata.resourceVersion === after.metadata.resourceVersion;
+  return identityOf(before).resourceVersion === identityOf(after).resourceVersion;
 }
 
 export type MapFunction = (object: KubernetesObject) => Iterable<string>;

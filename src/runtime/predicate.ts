@@ -1,5 +1,5 @@
 // Predicates decide which events reach a handler. All predicates of one source must agree.
-import type { KubernetesObject } from '../api/object.ts';
+import { identityOf, type KubernetesObject } from '../api/object.ts';
 import { canonicalJson } from '../base/json.ts';
 import type { CreateEvent, DeleteEvent, GenericEvent, UpdateEvent } from './events.ts';
 import { parseLabelSelector } from './label-selector.ts';
@@ -32,7 +32,7 @@ function whenChanged(part: (object: KubernetesObject) => unknown): Predicate {
 }
 
 /** Drops repetitions: resyncs, and objects that a new list brings as they were. */
-export const resourceVersionChanged: Predicate = whenChanged(({ metadata }) => metadata.resourceVersion);
+export const resourceVersionChanged: Predicate = whenChanged((object) => identityOf(object).resourceVersion);
 
 /**
  * Drops updates that leave the specification as it was: of status, labels, annotations and finalizers, and resyncs.

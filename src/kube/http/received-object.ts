@@ -1,9 +1,9 @@
 // Objects out of the bytes of an answer, without `metadata.managedFields`: a quarter of a typical object, changed by
 // every write, and of no use here. Only the object's own are dropped; a pod template inside its spec keeps everything.
-import type { KubernetesObject, ObjectMeta } from '../../api/object.ts';
+import type { Identity, KubernetesObject, ObjectMeta } from '../../api/object.ts';
 import { isJsonObject } from '../../base/json.ts';
 import { parseLossless } from '../../base/lossless-json.ts';
-import { type Identity, lazyObject } from '../lazy-object.ts';
+import { lazyObject } from '../lazy-object.ts';
 import {
   afterValue,
   findMember,
@@ -96,13 +96,22 @@ function isLastMetadata(bytes: Buffer, from: number): boolean {
   return bytes.indexOf(BACKSLASH, from) === -1 && bytes.indexOf(METADATA_KEY, from) === -1;
 }
 
+type IdentityField = keyof Identity;
+
+/** By their length, which tells them apart. */
+const fieldNames: ReadonlyMap<number, IdentityField | 'managedFields'> = new Map(
+  (['name', 'namespace', 'uid', 'resourceVersion', 'managedFields'] as const).map((name) => [name.length, name]),
+);
+
 /** Of two members with one name the last counts, as for a parser; of two managedFields none, so that both are parsed. */
 class IdentityFields {
   readonly #bytes: Buffer;
-  #name: string | undefined;
-  #namespace: string | undefined;
-  #uid: string | undefined;
-  #resourceVersion: string | undefined;
+  readonly #fields: Partial<Record<IdentityField, string | undefined>> = {
+    name: undefined,
+    namespace: undefined,
+    uid: undefined,
+    resourceVersion: undefined,
+  };
   readonly #managedFields: Member[] = [];
 
   constructor(bytes: Buffer) {
@@ -111,7 +120,7 @@ class IdentityFields {
 
   /** Undefined while a part is missing; only the namespace may. */
   get identity(): Identity | undefined {
-    const [name, namespace, uid, resourceVersion] = [this.#name, this.#namespace, this.#uid, this.#resourceVersion];
+    const { name, namespace, uid, resourceVersion } = this.#fields;
     if (name === undefined || uid === undefined || resourceVersion === undefined) return undefined;
     return { name, namespace, uid, resourceVersion };
   }
@@ -122,15 +131,15 @@ class IdentityFields {
 
   readonly visit = (keyStart: number, keyEnd: number, valueStart: number): number => {
     const bytes = this.#bytes;
-    const key = [keyStart, keyEnd] as const;
     const valueEnd = afterValue(bytes, valueStart);
-    const value = (): string | undefined => plainString(bytes, valueStart, valueEnd);
-    if (isName(bytes, key, 'name')) return (this.#name = value()) === undefined ? STOP : valueEnd;
-    if (isName(bytes, key, 'namespace')) return (this.#namespace = value()) === undefined ? STOP : valueEnd;
-    if (isName(bytes, key, 'uid')) return (this.#uid = value()) === undefined ? STOP : valueEnd;
-    if (isName(bytes, key, 'resourceVersion')) return (this.#resourceVersion = value()) === undefined ? STOP : valueEnd;
-    if (isName(bytes, key, 'managedFields'))
+    const field = fieldNames.get(keyEnd - keyStart);
+    if (field === undefined || !isName(bytes, [keyStart, keyEnd], field)) return valueEnd;
+    if (field === 'managedFields') {
       this.#managedFields.push({ start: keyStart - 1, valueStart, end: valueEnd });
-    return valueEnd;
+      return valueEnd;
+    }
+    const value = plainString(bytes, valueStart, valueEnd);
+    this.#fields[field] = value;
+    return value === undefined ? STOP : valueEnd;
   };
 }
