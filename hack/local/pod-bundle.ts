@@ -37,7 +37,10 @@ export interface PodClusterOptions extends BundleServersOptions {
   readonly images?: readonly LocalImage[];
 }
 
-export type PodBundle = PodCluster;
+export interface PodBundle extends PodCluster {
+  /** Once more, as whoever finds that its namespace is gone does. */
+  install(): Promise<void>;
+}
 
 export interface PodBundleOptions extends PodClusterOptions {
   /** What is applied: the plain bundle, unless given, or one whose lifecycle controller waits for an Ingester resource. */
@@ -50,7 +53,15 @@ export function startPodCluster(options: PodClusterOptions = {}): Promise<PodClu
 }
 
 export function startPodBundle(options: PodBundleOptions = {}): Promise<PodBundle> {
-  return withUndo(async (stack) => install(options, await startCluster(options, stack)));
+  return withUndo(async (stack) => {
+    const cluster = await startCluster(options, stack);
+    await install(options, cluster);
+    const again = async (): Promise<void> => {
+      await applySecrets(cluster.controlPlane, accountSecrets(cluster));
+      await install(options, cluster);
+    };
+    return { ...cluster, install: again };
+  });
 }
 
 async function startCluster(options: PodClusterOptions, stack: UndoStack): Promise<PodCluster> {
@@ -70,7 +81,7 @@ async function startCluster(options: PodClusterOptions, stack: UndoStack): Promi
   return { ...servers, node, network, stop: () => stack.unwind() };
 }
 
-async function install(options: PodBundleOptions, cluster: PodCluster): Promise<PodBundle> {
+async function install(options: PodBundleOptions, cluster: PodCluster): Promise<void> {
   const step = stepper(options);
   const { controlPlane, kubectl } = cluster;
   step('creating the Secrets of the certificates');
@@ -89,7 +100,6 @@ async function install(options: PodBundleOptions, cluster: PodCluster): Promise<
   if (overlay === 'process-node') {
     await kubectl('wait', '-n', NAMESPACE, '--for=condition=Complete', WAIT, 'job/ingester-probe');
   }
-  return cluster;
 }
 
 function imagesOf({ controlPlane, server }: BundleServers): Parameters<typeof startProcessNode>[1]['images'] {

@@ -51,5 +51,11 @@ export const APPROVE_UPGRADE_ANNOTATION = 'michelangelo/approve-upgrade';
 /** Rejects the one upgrade whose token it names. */
 export const REJECT_UPGRADE_ANNOTATION = 'michelangelo/reject-upgrade';
 
+/** The exact value "true" makes an Ingester resource a canary: it runs nothing, and shows that passes are made. */
+export const CANARY_LABEL = 'michelangelo/canary';
+
+/** When a canary was touched last. */
+export const CANARY_BEAT_ANNOTATION = 'michelangelo/canary-beat';
+
 /** Label with the name of the Ingester resource that something belongs to. */
 export const INGESTER_LABEL = 'michelangelo/ingester';

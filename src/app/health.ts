@@ -10,11 +10,12 @@ export interface HealthServer {
   close(): Promise<void>;
 }
 
-/** /healthz says the process runs; /readyz says, check by check, whether it can do its job; /metrics is for Prometheus. */
+/** /healthz says the process runs, and is none that had better start anew; /readyz says, check by check, whether it can do its job; /metrics is for Prometheus. */
 export async function startHealthServer(
   address: { readonly host: string; readonly port: number },
   checks: Readonly<Record<string, ReadinessCheck>>,
   registry?: Registry,
+  alive: Readonly<Record<string, ReadinessCheck>> = {},
 ): Promise<HealthServer> {
   const server = createServer((request, response) => {
     const path = request.url?.split('?')[0];
@@ -22,7 +23,7 @@ export async function startHealthServer(
       void sendMetrics(registry, response);
       return;
     }
-    const { status, body } = path === '/healthz' ? { status: 200, body: 'ok\n' } : answer(path, checks);
+    const { status, body } = answer(path, checks, alive);
     response.writeHead(status, { 'content-type': 'text/plain; charset=utf-8' }).end(body);
   });
   await new Promise<void>((resolve, reject) => {
@@ -39,14 +40,17 @@ async function sendMetrics(registry: Registry, response: ServerResponse): Promis
 function answer(
   path: string | undefined,
   checks: Readonly<Record<string, ReadinessCheck>>,
+  alive: Readonly<Record<string, ReadinessCheck>>,
 ): { readonly status: number; readonly body: string } {
-  if (path !== '/readyz') return { status: 404, body: 'not found; try /healthz, /readyz or /metrics\n' };
-  const results = Object.entries(checks).map(([name, check]) => ({ name, problem: check() }));
+  const asked = path === '/readyz' ? checks : path === '/healthz' ? alive : undefined;
+  if (asked === undefined) return { status: 404, body: 'not found; try /healthz, /readyz or /metrics\n' };
+  const results = Object.entries(asked).map(([name, check]) => ({ name, problem: check() }));
   const lines = results.map(({ name, problem }) =>
     problem === undefined ? `[+] ${name} ok` : `[-] ${name}: ${problem}`,
   );
-  const ready = results.every(({ problem }) => problem === undefined);
-  return { status: ready ? 200 : 503, body: `${lines.join('\n')}\n` };
+  const well = results.every(({ problem }) => problem === undefined);
+  if (path === '/healthz' && well) return { status: 200, body: 'ok\n' };
+  return { status: well ? 200 : 503, body: `${lines.join('\n')}\n` };
 }
 
 function close(server: Server): Promise<void> {

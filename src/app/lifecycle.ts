@@ -10,6 +10,7 @@ import type { Configuration } from '../config/schema.ts';
 import type { KubeClient, Resource } from '../kube/client.ts';
 import { Informer } from '../kube/informer.ts';
 import { IdentityStore } from '../kube/store.ts';
+import { Canary } from '../lifecycle/canary.ts';
 import { childKinds, jobs } from '../lifecycle/children/kinds.ts';
 import { MigratedMemory } from '../lifecycle/migrated-memory.ts';
 import { ingesters, LifecycleReconciler } from '../lifecycle/reconciler.ts';
@@ -38,7 +39,8 @@ export async function runLifecycle(configuration: Configuration, logger: Logger,
   const { namespace } = configuration.control;
   const informers = watched.map((each) => informerOf(each, { client, logger, namespace }));
   const memory = new MigratedMemory({ client, logger });
-  const reconciler = new LifecycleReconciler({ client, clock, events, metrics: metrics.lifecycle, memory });
+  const canary = new Canary({ client, resource: ingesters, clock, logger });
+  const reconciler = new LifecycleReconciler({ client, clock, events, metrics: metrics.lifecycle, memory, canary });
   const controller = new Controller({
     name: 'lifecycle',
     sources: informers.map(({ source }) => source),
@@ -67,6 +69,7 @@ export async function runLifecycle(configuration: Configuration, logger: Logger,
     parseAddress('health.bindAddress', configuration.health.bindAddress),
     checks,
     metrics.registry,
+    { canary: () => canary.problem() },
   );
   logger.info({ healthPort: health.port }, 'Lifecycle controller started');
   const manager = new Manager({ clock, logger, ...(elector === undefined ? {} : { election: elector.election }) });
@@ -75,6 +78,7 @@ export async function runLifecycle(configuration: Configuration, logger: Logger,
   for (const { name, informer } of informers) {
     manager.add({ name: `watch ${name}`, group: 'cache', run: (stop) => informer.run(stop) });
   }
+  manager.add({ name: 'canary', run: (stop) => canary.run(stop) });
   manager.add({ name: 'lifecycle', run: (stop) => controller.run(stop) });
   await manager.run(signal);
   await Promise.all([client.close(), elector?.close()]);

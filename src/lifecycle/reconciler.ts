@@ -13,12 +13,13 @@ import { isKubeError } from '../kube/errors.ts';
 import type { EventRecorder } from '../runtime/event-recorder.ts';
 import { done, type ReconcileContext, type ReconcileResult } from '../runtime/reconcile.ts';
 import { applyWorld } from './apply.ts';
+import { type Canary, isCanary } from './canary.ts';
 import { appliedHash } from './children/components.ts';
 import { podHash } from './children/jobs.ts';
 import type { Parent } from './children/names.ts';
 import type { MigratedMemory } from './migrated-memory.ts';
 import { observe } from './observe.ts';
-import { type Plan, type PlanInput, plan } from './plan.ts';
+import { type PlanInput, plan } from './plan.ts';
 import { readingLabels, readingOf } from './reading.ts';
 import { problemsOf } from './validate.ts';
 
@@ -31,6 +32,13 @@ export interface LifecycleOptions {
   readonly events: Pick<EventRecorder, 'record'>;
   readonly metrics: Pick<LifecycleMetrics, 'forResource'>;
   readonly memory: Pick<MigratedMemory, 'recall' | 'remember'>;
+  readonly canary: Pick<Canary, 'seen' | 'gone'>;
+}
+
+interface Passing {
+  readonly ref: ObjectRef;
+  readonly signal: AbortSignal;
+  readonly metrics: ReturnType<LifecycleMetrics['forResource']>;
 }
 
 export class LifecycleReconciler {
@@ -41,23 +49,28 @@ export class LifecycleReconciler {
   }
 
   async reconcile(key: string, { signal }: Pick<ReconcileContext, 'signal'>): Promise<ReconcileResult> {
-    const { client, clock, events } = this.#options;
     const [namespace = '', name = ''] = key.split('/');
     const ref: ObjectRef = { resource: ingesters, namespace, name };
-    const object = await getOrNone(client, ref);
+    const object = await getOrNone(this.#options.client, ref);
     const metrics = this.#options.metrics.forResource(key, readingLabels);
     // What it owned is collected after it.
     if (object === undefined || object.metadata.deletionTimestamp !== undefined) {
       metrics.gone();
+      this.#options.canary.gone(key);
       return done;
     }
-    const parent: Parent = { namespace, name, uid: object.metadata.uid };
+    if (await this.#isCanary(key, ref, object)) return done;
+    return this.#pass({ namespace, name, uid: object.metadata.uid }, object, { ref, signal, metrics });
+  }
+
+  async #pass(parent: Parent, object: KubernetesObject, { ref, signal, metrics }: Passing): Promise<ReconcileResult> {
+    const { client, clock, events } = this.#options;
     const now = clock.now();
     const seen = await observe(client, parent, now, signal);
     const remembered = statusOf(object).target === undefined ? await this.#options.memory.recall(parent) : undefined;
     const made = plan(planInput(object, parent, { facts: seen.facts, now, remembered }));
     await this.#options.memory.remember(parent, made.status.migratedVersion);
-    const written = await this.#remember(ref, object, made);
+    const written = await this.#remember(ref, object, made.status);
     metrics.read(readingOf(made.status));
     for (const event of made.events) {
       events.record(object, { type: event.type, reason: event.reason, action: 'Lifecycle', note: event.note });
@@ -76,8 +89,20 @@ export class LifecycleReconciler {
     return { kind: 'requeue-after', delayMs: written ? 100 : made.requeueMs };
   }
 
+  /** Nothing is made of one. */
+  async #isCanary(key: string, ref: ObjectRef, object: KubernetesObject): Promise<boolean> {
+    const { canary } = this.#options;
+    if (!isCanary(object)) {
+      canary.gone(key);
+      return false;
+    }
+    canary.seen(key, object);
+    await this.#remember(ref, object, canaryStatus(object));
+    return true;
+  }
+
   /** True where something was written. A status that somebody wrote in between is a conflict, and the pass is made anew. */
-  async #remember(ref: ObjectRef, object: KubernetesObject, { status }: Plan): Promise<boolean> {
+  async #remember(ref: ObjectRef, object: KubernetesObject, status: IngesterStatus): Promise<boolean> {
     const next = JSON.parse(JSON.stringify(status)) as JsonObject;
     if (sameJson(object['status'], next)) return false;
     await this.#options.client.update(
@@ -129,6 +154,10 @@ export function planInput(
 
 export function statusOf(object: KubernetesObject): IngesterStatus {
   return isJsonObject(object['status']) ? object['status'] : {};
+}
+
+function canaryStatus({ metadata }: KubernetesObject): IngesterStatus {
+  return { observedGeneration: metadata.generation ?? 0, phase: 'Running', ready: '0/0' };
 }
 
 async function getOrNone(client: KubeClient, ref: ObjectRef): Promise<KubernetesObject | undefined> {

@@ -104,7 +104,7 @@ describe('an upgrade', () => {
     assert.equal((await cluster.settled('1.2.0')).migratedVersion, '1.2.0');
   });
 
-  it('to another version needs another approval, and the version in between never runs', async () => {
+  it('waits for an approval, needs another one for another version, and uses it up', async () => {
     const cluster = use();
     const runs = (await cluster.status()).lifecycle?.runs ?? 0;
     await cluster.patch({ version: '1.3.0', lifecycle: { upgradeMode: 'Supervised' } });
@@ -119,8 +119,11 @@ describe('an upgrade', () => {
     const waiting = await nextPass(cluster, '7m');
     assert.deepEqual([waiting.phase, waiting.target?.spec.version], ['AwaitingApproval', '1.2.0']);
     assert.match(condition(waiting, 'Available'), /^True/);
+    assert.match(await cluster.plugin('explain', INGESTER), new RegExp(`Waits for: {2}AwaitingApproval: .*=${second}`));
     await approve(second);
     const status = await cluster.settled('1.4.0');
+    const annotations = await cluster.kubectl('get', 'ingester', INGESTER, '-o', 'jsonpath={.metadata.annotations}');
+    assert.doesNotMatch(annotations, new RegExp(second));
     assert.equal(status.lifecycle?.runs, runs + 3);
     await cluster.patch({ lifecycle: { upgradeMode: 'Automatic' } });
   });
@@ -148,16 +151,34 @@ describe('an upgrade', () => {
     assert.equal(status.lifecycle?.steps.init?.state, 'Complete');
   });
 
-  it('whose resource was deleted and made anew finds the gate its own, and opens it', async () => {
+  it('whose namespace is deleted goes with all that belongs to it, keeps its rows, and is gone on with when all is made anew', async () => {
     const cluster = use();
+    const { controlPlane, database, kubectl } = cluster.bundle;
+    const metadata = { namespace: 'default', name: 'stays' };
+    const model = { apiVersion: 'michelangelo.api/v2', kind: 'Model', metadata, spec: { algorithm: 'xgboost' } };
+    await controlPlane.kubectlRun(['apply', '-f', '-'], { input: JSON.stringify(model) });
+    const rows = (): Promise<readonly object[]> => database.query('SELECT name, row_state FROM model');
+    await eventually(async () => assert.deepEqual(await rows(), [{ name: 'stays', row_state: 0 }]), 60_000);
     const { command } = held(cluster, 'never');
     await cluster.patch({ version: '2.1.0', lifecycle: { migrate: { command } } });
     await migrates(cluster);
+    await kubectl('delete', 'namespace', SYSTEM, '--wait=false');
+    // As docs/uninstall.md says: without its server this one holds up every namespace of the cluster.
+    const heldUp = [
+      'wait',
+      `namespace/${SYSTEM}`,
+      '--for=condition=NamespaceDeletionDiscoveryFailure',
+      '--timeout=120s',
+    ];
+    await kubectl(...heldUp);
+    await kubectl('delete', 'apiservice', 'v2.stored.michelangelo.api');
+    await kubectl('wait', `namespace/${SYSTEM}`, '--for=delete', '--timeout=300s');
     assert.equal(await gateHolder(cluster), HOLDER);
-    await cluster.kubectl('delete', 'ingester', INGESTER, '--wait=true', '--timeout=300s');
-    assert.equal(await gateHolder(cluster), HOLDER);
+    assert.deepEqual(await rows(), [{ name: 'stays', row_state: 0 }]);
+    await cluster.bundle.install();
     await cluster.apply({ ...aSpec, version: '2.1.0', image: 'michelangelo-ingester:next' });
     await cluster.settled('2.1.0');
     assert.equal(await gateHolder(cluster), null);
+    assert.deepEqual(await rows(), [{ name: 'stays', row_state: 0 }]);
   });
 });

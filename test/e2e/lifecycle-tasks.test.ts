@@ -1,9 +1,14 @@
 // What the tasks of an Ingester resource do, as Jobs of its controller, on real servers.
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
+import type { BundleDatabase } from '../../hack/local/bundle-database.ts';
+import type { IngesterStatus } from '../../src/api/ingester/status.ts';
 import { eventually } from '../support/eventually.ts';
-import { applyCredentials, applySecret, aSource } from '../support/lifecycle-database.ts';
-import { aSpec, isSettled, type LifecycleCluster, SYSTEM, useLifecycle } from '../support/use-lifecycle.ts';
+import { addToSource, applyCredentials, applySecret, aSource } from '../support/lifecycle-database.ts';
+import { aSpec, INGESTER, isSettled, type LifecycleCluster, SYSTEM, useLifecycle } from '../support/use-lifecycle.ts';
+
+const YEARLY = '0 0 1 1 *';
+const PAST = '2026-01-01T00:00:00.000Z';
 
 const aModel = (name: string): string =>
   JSON.stringify({
@@ -18,6 +23,15 @@ async function storedModels(cluster: LifecycleCluster): Promise<readonly string[
   return rows.map((row) => `${String(row['name'])} ${String(row['row_state'])}`);
 }
 
+async function storedNames(cluster: LifecycleCluster): Promise<readonly string[]> {
+  return (await storedModels(cluster)).map((line) => line.split(' ')[0] ?? '');
+}
+
+function wasRestored(status: IngesterStatus): boolean {
+  const { restores = [], steps } = status.lifecycle ?? {};
+  return restores.includes('one') && steps?.restore?.state === 'Complete' && isSettled(status, '1.0.0');
+}
+
 /** Names of the pods of sync and query, to see who was restarted. */
 async function podNames(cluster: LifecycleCluster): Promise<readonly string[]> {
   const selector = 'app.kubernetes.io/component in (sync,query)';
@@ -26,9 +40,10 @@ async function podNames(cluster: LifecycleCluster): Promise<readonly string[]> {
 
 describe('the tasks of an Ingester resource', () => {
   const use = useLifecycle();
+  let source: BundleDatabase;
   before(async () => {
     const cluster = use();
-    await aSource(cluster, 'the-source', ['kept', 'left-out']);
+    source = await aSource(cluster, 'the-source', ['kept', 'left-out']);
     await cluster.bundle.controlPlane.kubectlRun(['apply', '-f', '-'], { input: aModel('here-first') });
     const clone = { sourceSecret: 'the-source', postSQL: ["DELETE FROM model WHERE name = 'left-out'"] };
     await cluster.apply({ ...aSpec, environment: 'Staging', lifecycle: { ...aSpec.lifecycle, clone } });
@@ -39,27 +54,56 @@ describe('the tasks of an Ingester resource', () => {
     const { lifecycle } = await cluster.settled('1.0.0');
     const states = (['clone', 'migrate', 'init'] as const).map((step) => lifecycle?.steps[step]?.state);
     assert.deepEqual(states, ['Complete', 'Complete', 'Complete']);
-    const names = (await storedModels(cluster)).map((line) => line.split(' ')[0]);
-    assert.deepEqual(names, ['here-first', 'kept']);
+    assert.deepEqual(await storedNames(cluster), ['here-first', 'kept']);
     const guarded = await cluster.kubectl('get', 'model', 'here-first', '-o', 'jsonpath={.metadata.finalizers}');
     assert.match(guarded, /michelangelo\/Ingester/);
   });
 
-  it('replace no data that nobody named, and do so where it is named', async () => {
+  it('replace at a tick of the schedule no data that nobody named, and do so where it is named', async () => {
     const cluster = use();
     const { name } = cluster.bundle.database;
-    await cluster.patch({ lifecycle: { clone: { trigger: 'again', maxAttempts: 1 } } });
+    await addToSource(cluster, source, ['later']);
+    await cluster.patch({ lifecycle: { clone: { replaceDataOf: 'another', schedule: YEARLY, maxAttempts: 1 } } });
+    await cluster.until('scheduled', ({ lifecycle }) => lifecycle?.nextScheduleAt !== undefined);
+    await cluster.tick({ nextScheduleAt: PAST });
     const refused = await cluster.inPhase('Failed');
-    assert.match(refused.lifecycle?.steps.clone?.message ?? '', /holds data/);
-    await cluster.patch({ lifecycle: { clone: { trigger: 'named', replaceDataOf: name } } });
+    assert.match(refused.lifecycle?.steps.clone?.message ?? '', /--replace-data-of names another/);
+    assert.equal(refused.lifecycle?.lastScheduledAt, PAST);
+    assert.deepEqual(await storedNames(cluster), ['here-first', 'kept']);
+    await cluster.patch({ lifecycle: { clone: { replaceDataOf: name } } });
     await cluster.settled('1.0.0');
-    const stored = await storedModels(cluster);
-    assert.deepEqual(
-      stored.map((line) => line.split(' ')[0]),
-      ['here-first', 'kept'],
-    );
+    assert.deepEqual(await storedNames(cluster), ['here-first', 'kept', 'later']);
     await cluster.patch({ lifecycle: { clone: null } });
     await cluster.settled('1.0.0');
+  });
+
+  it('take a snapshot by schedule beside what runs, and go back to it, once', async () => {
+    const cluster = use();
+    const { database, controlPlane } = cluster.bundle;
+    const pods = await podNames(cluster);
+    await cluster.patch({ lifecycle: { snapshots: { database: `${database.name}_snapshots`, schedule: YEARLY } } });
+    await cluster.until('scheduled', ({ lifecycle }) => lifecycle?.snapshotSchedule?.next !== undefined);
+    await cluster.tick({ snapshotSchedule: { next: PAST } });
+    const { lifecycle: taken } = await cluster.until('taken', (status) => {
+      return status.lifecycle?.snapshotAt !== undefined && isSettled(status, '1.0.0');
+    });
+    assert.deepEqual(await podNames(cluster), pods);
+    await database.query("DELETE FROM model WHERE name IN ('kept', 'later')");
+    await controlPlane.kubectlRun(['apply', '-f', '-'], { input: aModel('after-it') });
+    const restore = { snapshot: taken?.snapshots.at(-1) ?? '', nonce: 'one', replaceDataOf: database.name };
+    await cluster.patch({ lifecycle: { restore } });
+    const { lifecycle } = await cluster.until('restored', (status) => wasRestored(status));
+    // What the cluster has came back by init, and what only MySQL had by the snapshot.
+    assert.deepEqual(await storedNames(cluster), ['after-it', 'here-first', 'kept', 'later']);
+    assert.deepEqual(await database.query('SELECT closed_by FROM ingester_gate'), [{ closed_by: null }]);
+    assert.equal(lifecycle?.snapshots.length, 2, 'what was there before it is kept');
+    await cluster.patch({ lifecycle: { restore: null } });
+    await cluster.patch({ lifecycle: { restore } });
+    const generation = await cluster.kubectl('get', 'ingester', INGESTER, '-o', 'jsonpath={.metadata.generation}');
+    const again = await cluster.until('looked at', (status) => {
+      return status.observedGeneration === Number(generation) && isSettled(status, '1.0.0');
+    });
+    assert.deepEqual([again.lifecycle?.runs, again.lifecycle?.restore], [lifecycle.runs, undefined]);
   });
 
   it('change credentials while others write, without a write that fails, and end those before', async () => {
@@ -79,7 +123,7 @@ describe('the tasks of an Ingester resource', () => {
     assert.deepEqual(complaints, []);
     assert.notEqual(names.length, 0);
     await eventually(async () => {
-      const stored = (await storedModels(cluster)).map((line) => line.split(' ')[0] ?? '');
+      const stored = await storedNames(cluster);
       assert.deepEqual(
         names.filter((name) => !stored.includes(name)),
         [],

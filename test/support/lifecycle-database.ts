@@ -36,13 +36,23 @@ export async function aSource(
   names: readonly string[],
 ): Promise<BundleDatabase> {
   const source = await createBundleDatabase(cluster.bundle.server);
-  const { host, port } = cluster.bundle.server;
-  const pool = { maxOpenConns: 2, maxIdleConns: 2, connMaxLifetimeMs: 0 };
-  const access: MysqlOptions = { host, port, ...source.migrator, database: source.name, ...pool };
-  await migrate(migrationOptions(access, ['Model', 'Project'].map(kindNamed)));
-  const storage = new MysqlMetadataStorage(access, systemClock);
-  for (const name of names) await storage.upsert(aModelRow({ uid: `uid-${name}`, name, namespace: 'copied' }));
-  await storage.close();
+  await migrate(migrationOptions(accessTo(cluster, source), ['Model', 'Project'].map(kindNamed)));
+  await addToSource(cluster, source, names);
   await applyCredentials(cluster, secret, { ...source.migrator, database: source.name });
   return source;
+}
+
+export async function addToSource(
+  cluster: LifecycleCluster,
+  source: BundleDatabase,
+  names: readonly string[],
+): Promise<void> {
+  const storage = new MysqlMetadataStorage(accessTo(cluster, source), systemClock);
+  for (const name of names) await storage.upsert(aModelRow({ uid: `uid-${name}`, name, namespace: 'copied' }));
+  await storage.close();
+}
+
+function accessTo({ bundle: { server } }: LifecycleCluster, { migrator, name }: BundleDatabase): MysqlOptions {
+  const { host, port } = server;
+  return { host, port, ...migrator, database: name, maxOpenConns: 2, maxIdleConns: 2, connMaxLifetimeMs: 0 };
 }

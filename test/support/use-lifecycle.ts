@@ -4,7 +4,7 @@ import { after, before } from 'node:test';
 import { type PodBundle, type PodBundleOptions, startPodBundle } from '../../hack/local/pod-bundle.ts';
 import { runCommand } from '../../hack/local/run-command.ts';
 import type { IngesterSpec } from '../../src/api/ingester/spec.ts';
-import type { IngesterStatus, TopPhase } from '../../src/api/ingester/status.ts';
+import type { IngesterStatus, LifecycleStatus, TopPhase } from '../../src/api/ingester/status.ts';
 import { CodedError } from '../../src/base/errors.ts';
 import { eventually } from './eventually.ts';
 
@@ -53,6 +53,12 @@ export class LifecycleCluster {
 
   async patch(spec: object, ...args: readonly string[]): Promise<void> {
     await this.kubectl('patch', 'ingester', INGESTER, '--type=merge', '-p', JSON.stringify({ spec }), ...args);
+  }
+
+  /** Has a tick of a schedule come, without anybody waiting for it. */
+  async tick(lifecycle: Pick<LifecycleStatus, 'nextScheduleAt' | 'snapshotSchedule'>): Promise<void> {
+    const patch = JSON.stringify({ status: { lifecycle } });
+    await this.kubectl('patch', 'ingester', INGESTER, '--subresource=status', '--type=merge', '-p', patch);
   }
 
   async status(): Promise<IngesterStatus> {

@@ -40,12 +40,14 @@ const theirs: Owner = { kind: 'Ingester', name: 'one', uid: 'of-another' };
 function setUp(lifecycle: object = {}, known: object = {}, remembered?: string) {
   const server = new FakeApiServer();
   const reasons: string[] = [];
+  const touched: string[] = [];
   const reconciler = new LifecycleReconciler({
     client: server,
     clock: new FakeClock(),
     events: { record: (_, { reason }) => void reasons.push(reason) },
     metrics: { forResource: () => ({ read: () => undefined, gone: () => undefined }) },
     memory: { recall: () => Promise.resolve(remembered), remember: () => Promise.resolve() },
+    canary: { seen: (key) => void touched.push(key), gone: () => undefined },
   });
   const spec = { version: '1.0.0', database: { credentialsSecret: 's' }, components: { sync: {} }, lifecycle };
   const metadata = { namespace: 'n', name: 'one', uid: parent.uid, resourceVersion: '1', generation: 1 };
@@ -56,7 +58,7 @@ function setUp(lifecycle: object = {}, known: object = {}, remembered?: string) 
     for (let done = 0; done < count; done += 1) await reconciler.reconcile(KEY, { signal });
   };
   const status = () => statusOf(server.of('ingesters').object(KEY)!);
-  return { server, reasons, passes, status };
+  return { server, reasons, touched, passes, status };
 }
 
 const noTasks = { migrate: { disabled: true }, init: { disabled: true } };
@@ -144,6 +146,20 @@ describe('a pass', () => {
       assert.deepEqual(left, kept);
     });
   }
+});
+
+describe('a pass over a canary', () => {
+  it('makes nothing, and says that it was made', async () => {
+    const { server, touched, passes, status } = setUp();
+    const object = server.of('ingesters').object(KEY)!;
+    const labels = { 'michelangelo/canary': 'true' };
+    server.of('ingesters').put({ ...object, metadata: { ...object.metadata, labels } });
+    await passes(2);
+    assert.deepEqual(status(), { observedGeneration: 1, phase: 'Running', ready: '0/0' });
+    assert.deepEqual(touched, [KEY, KEY]);
+    const made = [server.of('deployments').object('n/one-sync'), server.of('jobs').object('n/one-migrate')];
+    assert.deepEqual(made, [undefined, undefined]);
+  });
 });
 
 describe('what is seen', () => {
