@@ -5,15 +5,7 @@ import { before, describe, it } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { CANARY_BEAT_ANNOTATION, CANARY_LABEL } from '../../src/api/names.ts';
 import { eventually } from '../support/eventually.ts';
-import {
-  anIngester,
-  aSpec,
-  INGESTER,
-  isSettled,
-  type LifecycleCluster,
-  SYSTEM,
-  useLifecycle,
-} from '../support/use-lifecycle.ts';
+import { anIngester, aSpec, INGESTER, type LifecycleCluster, SYSTEM, useLifecycle } from '../support/use-lifecycle.ts';
 
 /** What one request to query is answered with, through the Service. */
 async function ask(
@@ -145,15 +137,9 @@ describe('an Ingester resource', () => {
     await cluster.settled('1.1.0');
   });
 
-  it('finishes an upgrade whose controller is killed again and again, and removes a component of the same edit', async () => {
+  it('removes a component in the edit of an upgrade, and finishes the upgrade', async () => {
     const cluster = use();
     await cluster.patch({ version: '1.3.0', components: { query: null } });
-    for (let kills = 0; kills < 2; kills += 1) {
-      const pods = ['delete', 'pod', '-l', 'app.kubernetes.io/component=lifecycle', '--force', '--grace-period=0'];
-      await cluster.kubectl(...pods);
-      await delay(4000);
-      if (isSettled(await cluster.status(), '1.3.0')) break;
-    }
     const status = await cluster.settled('1.3.0');
     assert.equal(status.ready, '1/1');
     assert.match((await cluster.tryKubectl('get', 'deployment', 'ingester-query')).stderr, /NotFound/);

@@ -199,6 +199,7 @@ function restoresOnce(_: Sim, { jobs, restored, status, components, gateClosed }
     assert.deepEqual(components, {}, 'a restore beside components');
     assert.ok(gateClosed, 'a restore behind an open gate');
     assert.ok(!restored.includes(nonce), 'once more what was restored');
+    assert.notEqual(status.lifecycle?.attempt?.kind, 'Rollback', 'what was given up');
   }
 }
 
