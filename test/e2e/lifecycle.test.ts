@@ -66,6 +66,28 @@ describe('an Ingester resource', () => {
     assert.match(status, /The Ingester resource ingester decides on kinds.*\(Running, version 1\.0\.0\)/);
   });
 
+  it('is refused by the rules of its schema, webhook or not, where it contradicts itself', async () => {
+    const cluster = use();
+    const refusals: string[] = [];
+    const restore = { snapshot: 's', nonce: 'n', replaceDataOf: 'd' };
+    const snapshots = { database: 'd' };
+    for (const lifecycle of [
+      { clone: { sourceSecret: 's' } },
+      { stateMode: 'Savepoint' },
+      { restore },
+      { restore, snapshots, init: { disabled: true } },
+    ]) {
+      const patch = JSON.stringify({ spec: { lifecycle: { init: null, ...lifecycle } } });
+      const command = ['patch', 'ingester', INGESTER, '--dry-run=server', '--type=merge', '-p', patch];
+      refusals.push((await cluster.tryKubectl(...command)).stderr);
+    }
+    const [clone, savepoint, place, init] = refusals;
+    assert.match(clone ?? '', /lifecycle\.clone overwrites the database; it needs environment/);
+    assert.match(savepoint ?? '', /stateMode Savepoint needs snapshots\.database/);
+    assert.match(place ?? '', /restore needs snapshots\.database/);
+    assert.match(init ?? '', /restore needs migrate, .* and init/);
+  });
+
   it('upgrades behind the maintenance page: a client sees 200 or 503 with Retry-After, and nothing else', async () => {
     const cluster = use();
     const token = (await cluster.kubectl('create', 'token', 'ingester-reconciler')).trim();

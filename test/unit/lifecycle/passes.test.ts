@@ -87,6 +87,27 @@ describe('a pass', () => {
     assert.notEqual(server.of('deployments').object('n/one-sync'), undefined);
   });
 
+  it('keeps the maintenance page until query is ready again, whoever takes it away', async () => {
+    const attempt = {
+      id: '1-1',
+      kind: 'Upgrade',
+      startedAt: '2026-01-01T00:00:00Z',
+      drains: true,
+      mayHaveMigrated: true,
+    };
+    const lifecycle = { ...noLifecycle, pipeline: 'Restoring', maintenance: true, attempt };
+    const { server, passes } = setUp({ ...noTasks, maintenancePage: {} }, { lifecycle });
+    const object = server.of('ingesters').object(KEY)!;
+    const components = { query: { certificateSecret: 'tls' } };
+    server.of('ingesters').put({ ...object, spec: { ...(object['spec'] as object), components } });
+    const page = (): unknown => server.of('deployments').object('n/one-maintenance-page');
+    await passes(2);
+    assert.notEqual(page(), undefined);
+    server.of('deployments').remove('n/one-maintenance-page');
+    await passes(1);
+    assert.notEqual(page(), undefined);
+  });
+
   it('writes no status where nothing changed', async () => {
     const { server, passes } = setUp(noTasks);
     await passes(4);
@@ -163,6 +184,15 @@ describe('a pass over a canary', () => {
 });
 
 describe('what is seen', () => {
+  it('takes a component for ready only when its newest specification was seen', async () => {
+    const { server } = setUp();
+    const drawn = { kind: 'Deployment', name: 'one-sync', component: 'sync', owner: ours };
+    const found = anObject(drawn, { spec: { replicas: 1 }, status: { readyReplicas: 1, observedGeneration: 1 } });
+    server.of('deployments').put({ ...found, metadata: { ...found.metadata, generation: 2 } });
+    const { facts } = await observe(server, parent, new Date(0), signal);
+    assert.deepEqual([facts.components.sync.ready, facts.components.sync.observed], [1, false]);
+  });
+
   it('counts the pods of a component by their owner, whatever their labels say', async () => {
     const { server } = setUp();
     const replicas = { kind: 'ReplicaSet', name: 'one-sync-5d8f', uid: 'r' };
