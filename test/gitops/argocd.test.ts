@@ -5,6 +5,7 @@ import { after, before, describe, it } from 'node:test';
 import { parse, stringify } from 'yaml';
 import { findGoProgram, gitopsPrograms } from '../../hack/local/go-program.ts';
 import { FINALIZER } from '../../src/api/names.ts';
+import { appOfApps, writeAddress } from '../support/app-of-apps.ts';
 import { ArgoCd } from '../support/argo-cd-core.ts';
 import { eventually } from '../support/eventually.ts';
 import { GitRepository } from '../support/git-repository.ts';
@@ -20,8 +21,11 @@ const skip = program === undefined && !onTheirs ? 'needs Go on PATH to build Arg
 const samples = ['00-namespace', '01-project', '02-modelfamily', '03-model', '04-pipeline'];
 const instancesOf = (names: readonly string[]): string =>
   stringify({ kind: 'Kustomization', resources: names.map((name) => `${name}.yaml`) });
+/** Argo CD tries again after up to five minutes what fails once. */
+const PATIENCE_MS = 600_000;
 const model = 'ingester-test-model';
 const modelFile = 'config/samples/03-model.yaml';
+const instances = 'config/argocd/instances.yaml';
 
 describe('Argo CD', { skip }, () => {
   const use = useInstalled();
@@ -35,11 +39,7 @@ describe('Argo CD', { skip }, () => {
     const components = overlay.components.map((name) => `../../components/${name}`);
     git.write('config/overlays/production/kustomization.yaml', stringify({ ...kustomization, ...overlay, components }));
     git.write('config/samples/kustomization.yaml', instancesOf(samples));
-    for (const name of ['project', 'platform', 'bundle', 'instances']) {
-      const path = `config/argocd/${name}.yaml`;
-      const text = git.read(path).replaceAll('https://git.example/platform/ingester.git', git.url);
-      git.write(path, text.replaceAll('targetRevision: v0.1.0', `targetRevision: ${git.branch}`));
-    }
+    writeAddress(git);
     argoCd = await ArgoCd.start(use(), program);
   });
   after(async () => {
@@ -54,7 +54,7 @@ describe('Argo CD', { skip }, () => {
       const application = await argoCd.application(name);
       const seen = [application.sync, application.health, application.revision];
       assert.deepEqual(seen, ['Synced', health, commit], application.text);
-    }, 240_000);
+    }, PATIENCE_MS);
   };
   const rowOf = async (table: string, name: string): Promise<Readonly<Record<string, unknown>>> => {
     const rows = await use().query(`SELECT * FROM \`${table}\` WHERE namespace = ? AND name = ?`, [NS, name]);
@@ -68,18 +68,8 @@ describe('Argo CD', { skip }, () => {
 
   it('applies platform, bundle and instances one after the other, and knows what is not ready', async () => {
     const commit = await git.commit('install the ingester');
-    await use().apply(everything);
-    await use().apply({
-      ...{ apiVersion: 'argoproj.io/v1alpha1', kind: 'Application' },
-      metadata: { name: 'ingester', namespace: 'argocd' },
-      spec: {
-        project: 'everything',
-        source: { repoURL: git.url, targetRevision: git.branch, path: 'config/argocd' },
-        destination: { server: 'https://kubernetes.default.svc', namespace: 'argocd' },
-        syncPolicy: { automated: {}, retry: { limit: 5 } },
-      },
-    });
-    await eventually(async () => assert.notEqual(await get('pipelines', 'ingester-test-pipeline'), ''), 240_000);
+    for (const manifest of appOfApps(git)) await use().apply(manifest);
+    await eventually(async () => assert.notEqual(await get('pipelines', 'ingester-test-pipeline'), ''), PATIENCE_MS);
     // Waves: nothing of the instances before the bundle was healthy.
     await follows('ingester-platform', commit);
     await follows('ingester-bundle', commit);
@@ -126,6 +116,23 @@ describe('Argo CD', { skip }, () => {
     assert.equal(await period(), '2s');
   });
 
+  it('is refused a downgrade that a revert brings, says what to do, and goes on with the commit that permits it', async () => {
+    git.write(modelFile, `${git.read(modelFile)}  revisionId: 2\n`);
+    await follows('ingester-instances', await git.commit('second revision'));
+    await git.revert();
+    await argoCd.refresh('ingester-instances');
+    await eventually(async () => {
+      const { text } = await argoCd.application('ingester-instances');
+      assert.match(text, /spec\.revisionId 2 -> .* is a downgrade; .*michelangelo\/allow-downgrade=/);
+    }, PATIENCE_MS);
+    assert.match(await get('models', model), /"revisionId": 2/);
+    const manifest = parse(git.read(modelFile)) as { metadata: { annotations?: object }; spec: object };
+    manifest.metadata.annotations = { 'michelangelo/allow-downgrade': '1' };
+    git.write(modelFile, stringify({ ...manifest, spec: { ...manifest.spec, revisionId: 1 } }));
+    await follows('ingester-instances', await git.commit('permitted'));
+    assert.match(await get('models', model), /"revisionId": 1/);
+  });
+
   it('keeps in etcd what it would create again, and lets go of what Git allows to leave', async () => {
     await use().kubectl('annotate', 'models.michelangelo.api', model, '-n', NS, 'michelangelo/Immutable=true');
     await eventually(async () => assert.notEqual((await rowOf('model', model))['evict_request_time'], null));
@@ -135,14 +142,28 @@ describe('Argo CD', { skip }, () => {
     git.write(modelFile, stringify(manifest));
     await git.commit('may leave');
     await argoCd.refresh('ingester-instances');
-    await eventually(async () => assert.equal(await get('models', model), ''), 120_000);
+    await eventually(async () => assert.equal(await get('models', model), ''), PATIENCE_MS);
     const { evict_time: evicted, delete_time: deleted } = await rowOf('model', model);
     assert.deepEqual([evicted === null, deleted], [false, null]);
   });
 
+  it('does not create an archived object again where the plugin renders', {
+    skip: onTheirs ? 'needs the plugin, and an image for it' : false,
+  }, async () => {
+    const shipped = git.read(instances);
+    git.write(instances, shipped.replace(/( +)path: config\/samples\n/, '$&$1plugin: { name: ingester-render }\n'));
+    const commit = await git.commit('render with the plugin');
+    await follows('ingester', commit);
+    await follows('ingester-instances', commit);
+    assert.equal(await get('models', model), '');
+    git.write(instances, shipped);
+  });
+
   it('does not create an archived object again once its manifest is marked', async () => {
     git.write(modelFile, await renderMarks(use().settings, git.read(modelFile), '--for', 'argocd'));
-    await follows('ingester-instances', await git.commit('archived'));
+    const commit = await git.commit('archived');
+    await follows('ingester', commit);
+    await follows('ingester-instances', commit);
     assert.equal(await get('models', model), '');
     assert.equal((await rowOf('model', model))['delete_time'], null);
   });
@@ -158,7 +179,7 @@ describe('Argo CD', { skip }, () => {
     const own = { apiVersion: 'michelangelo.api/v2', kind: 'Model', metadata: { namespace: 'default', name: 'stays' } };
     await use().apply(own);
     const remove = (name: string): Promise<string> =>
-      argoCd.kubectl('delete', 'applications.argoproj.io', name, '--timeout=300s');
+      argoCd.kubectl('delete', 'applications.argoproj.io', name, '--timeout=600s');
     await remove('ingester');
     await remove('ingester-instances');
     assert.equal(await get('pipelines', 'ingester-test-pipeline'), '');
@@ -175,15 +196,3 @@ describe('Argo CD', { skip }, () => {
 });
 
 const kustomization = { apiVersion: 'kustomize.config.k8s.io/v1beta1', kind: 'Kustomization' };
-
-/** What the app of apps itself belongs to. */
-const everything = {
-  apiVersion: 'argoproj.io/v1alpha1',
-  kind: 'AppProject',
-  metadata: { name: 'everything', namespace: 'argocd' },
-  spec: {
-    sourceRepos: ['*'],
-    destinations: [{ server: '*', namespace: '*' }],
-    clusterResourceWhitelist: [{ group: '*', kind: '*' }],
-  },
-};

@@ -127,10 +127,17 @@ describe('Argo CD', async () => {
     assert.equal(idle['approve-upgrade']?.disabled, true);
   });
 
-  it('passes the health of an Application on', { skip }, async () => {
+  it('passes the health of an Application on, once it has been synced', { skip }, async () => {
     const text = data['resource.customizations.health.argoproj.io_Application'] ?? '';
     const status = { health: { status: 'Degraded', message: 'm' } };
     assert.deepEqual(await one(text, { metadata: {}, status }), { status: 'Degraded', message: 'm' });
     assert.deepEqual(await one(text, { metadata: {} }), { status: 'Progressing', message: 'no health yet' });
+    // What is not there yet does not count for Argo CD: the first half of a bundle is healthy.
+    const half = { health: { status: 'Healthy' }, sync: { status: 'OutOfSync' } };
+    const wanted = { status: 'Progressing', message: 'its first sync is not over' };
+    assert.deepEqual(await one(text, { metadata: {}, status: half }), wanted);
+    const healthy = { status: 'Healthy', message: '' };
+    assert.deepEqual(await one(text, { metadata: {}, status: { ...half, history: [{ id: 0 }] } }), healthy);
+    assert.deepEqual(await one(text, { metadata: {}, status: { ...half, sync: { status: 'Synced' } } }), healthy);
   });
 });

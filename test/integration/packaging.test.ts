@@ -2,14 +2,25 @@
 // shipped, and accepted by a real API server that knows every field.
 import assert from 'node:assert/strict';
 import { existsSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { basename, join, relative } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { stringify } from 'yaml';
 import { type ControlPlane, startControlPlane } from '../../hack/local/control-plane.ts';
+import { writeReleaseManifests } from '../../hack/release/manifests.ts';
 import { catalogue } from '../../schema/kinds/catalogue.ts';
 import { INGESTER_PLURAL } from '../../src/api/ingester.ts';
 import type { JsonObject } from '../../src/base/json.ts';
-import { difference, linesOf, type Manifest, manifestsOf, nameOf, recipes, renderText } from '../support/renders.ts';
+import {
+  difference,
+  imagesOf,
+  linesOf,
+  type Manifest,
+  manifestsOf,
+  nameOf,
+  recipes,
+  renderText,
+} from '../support/renders.ts';
 import { podProblems } from '../support/shipped-pods.ts';
 import { thirdPartyCrds } from '../support/third-party-crds.ts';
 
@@ -164,6 +175,26 @@ describe('the manifests', () => {
         if (off?.['kustomize.toolkit.fluxcd.io/substitute'] === 'disabled') continue;
         assert.doesNotMatch(JSON.stringify(manifest), /\$\{/, `${name}: ${nameOf(manifest)}`);
       }
+    }
+  });
+
+  it('are released with the image by its digest, and only the definitions by themselves', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'release-'));
+    try {
+      const image = `registry.example/michelangelo-ingester@sha256:${'0'.repeat(64)}`;
+      const paths = await writeReleaseManifests({ kubectl: controlPlane.kubectl, folder, image });
+      const files = paths.map((path) => [basename(path), manifestsOf(readFileSync(path, 'utf8'))] as const);
+      for (const [name, manifests] of files) {
+        assert.deepEqual(
+          new Set(manifests.flatMap(imagesOf)),
+          new Set(name === 'install-crds.yaml' ? [] : [image]),
+          name,
+        );
+        const definitions = manifests.filter(({ kind }) => kind === 'CustomResourceDefinition').length;
+        assert.equal(definitions, name === 'install-crds.yaml' ? manifests.length : 0, name);
+      }
+    } finally {
+      rmSync(folder, { recursive: true });
     }
   });
 

@@ -1,9 +1,19 @@
 // Argo CD as "core" installs it, with the customizations that are shipped. On a cluster of others it is there already
-// (hack/kind/gitops); else its own programs run beside the local control plane, with a Redis in memory.
-import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+// (hack/kind/gitops), without the plugin; else its own programs run beside the local control plane, with a Redis in memory.
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { connect } from 'node:net';
 import { join, relative } from 'node:path';
-import { stringify } from 'yaml';
+import { parse, stringify } from 'yaml';
 import { freePort } from '../../hack/local/free-port.ts';
 import { goModuleFolder } from '../../hack/local/go-module.ts';
 import { type Reaper, startReaper } from '../../hack/local/reaper.ts';
@@ -99,13 +109,18 @@ export class ArgoCd {
     const [redis, repo, repoHealth, health] = await Promise.all(Array.from({ length: 4 }, freePort));
     const env = {
       ...process.env,
+      ...this.#installed.settings,
       PATH: `${bin}:${process.env['PATH'] ?? ''}`,
       ...{ KUBECONFIG: this.#installed.kubeconfig, HOME: this.#folder, TMPDIR: this.#folder },
       ...{ ARGOCD_FAKE_IN_CLUSTER: 'true', ARGOCD_GPG_ENABLED: 'false', ARGOCD_SYNC_WAVE_DELAY: '0' },
       ...{ ARGOCD_CONTROLLER_REPLICAS: '1', ARGOCD_CONTROLLER_SHARD: '0' },
+      ARGOCD_PLUGINSOCKFILEPATH: this.#writePlugin(),
     };
     const shared = ['--redis', `127.0.0.1:${redis}`, '--metrics-port'];
     await this.#run(join(bin, 'redis'), [`127.0.0.1:${redis}`], env, () => listens(redis ?? 0));
+    await this.#run(join(bin, 'argocd-cmp-server'), ['--config-dir-path', join(this.#folder, 'plugin')], env, () =>
+      Promise.resolve(existsSync(join(env.ARGOCD_PLUGINSOCKFILEPATH, 'ingester-render.sock'))),
+    );
     await this.#run(
       join(bin, 'argocd-repo-server'),
       [
@@ -136,17 +151,33 @@ export class ArgoCd {
     await server.start();
   }
 
+  /** The plugin of config/argocd/plugin as its sidecar has it. Returns the folder where it is found by the repo server. */
+  #writePlugin(): string {
+    const sockets = join(this.#folder, 'sockets');
+    for (const folder of [sockets, join(this.#folder, 'plugin')]) mkdirSync(folder);
+    const { data } = parse(readFileSync(join(root, 'config/argocd/plugin/plugin.yaml'), 'utf8')) as {
+      data: Readonly<Record<'plugin.yaml', string>>;
+    };
+    writeFileSync(join(this.#folder, 'plugin/plugin.yaml'), data['plugin.yaml']);
+    return sockets;
+  }
+
   /** The faces of the program, what they call, and kustomize as kubectl has it. */
   #writeTools(program: string, module: string): string {
     const bin = join(this.#folder, 'bin');
     mkdirSync(bin);
     copyFileSync(join(module, 'hack/git-verify-wrapper.sh'), join(bin, 'git-verify-wrapper.sh'));
     chmodSync(join(bin, 'git-verify-wrapper.sh'), 0o755);
-    for (const face of ['argocd-application-controller', 'argocd-repo-server', 'redis'])
+    for (const face of ['argocd-application-controller', 'argocd-repo-server', 'argocd-cmp-server', 'redis'])
       symlinkSync(program, join(bin, face));
-    const kustomize = `#!/bin/sh\n[ "$1" = build ] || exit 0\nshift\nexec "${this.#installed.kubectlPath}" kustomize "$@"\n`;
-    writeFileSync(join(bin, 'kustomize'), kustomize);
-    chmodSync(join(bin, 'kustomize'), 0o755);
+    const kubectl = `"${this.#installed.kubectlPath}"`;
+    const ingester = `"${process.execPath}" "${join(root, 'src/main.ts')}"`;
+    for (const [name, script] of [
+      ['kustomize', `[ "$1" = build ] || exit 0\nshift\nexec ${kubectl} kustomize "$@"`],
+      ['ingester', `exec ${ingester} "$@"`],
+    ] as const) {
+      writeFileSync(join(bin, name), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
+    }
     return bin;
   }
 

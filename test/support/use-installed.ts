@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { after, before } from 'node:test';
 import { createConnection, type RowDataPacket } from 'mysql2/promise';
 import type { LocalImage } from '../../hack/local/node/image-table.ts';
-import { startPodBundle } from '../../hack/local/pod-bundle.ts';
+import { startPodBundle, startPodCluster } from '../../hack/local/pod-bundle.ts';
 import { type CommandResult, runCommand } from '../../hack/local/run-command.ts';
 import { commandClient } from '../../src/app/command-client.ts';
 import { systemClock } from '../../src/base/clock.ts';
@@ -55,15 +55,26 @@ interface Database {
   readonly password: string;
 }
 
+/** A cluster on process nodes that has all that the bundle needs, and nothing of it. */
+export function useEmptyCluster(): () => Installed {
+  return useAccess(() => onProcessNode(startPodCluster, []));
+}
+
 /** That of E2E_KUBECONFIG and E2E_MYSQL_URL, or else one on process nodes, for the tests of one file. */
 export function useInstalled(images: readonly LocalImage[] = []): () => Installed {
+  return useAccess(() => {
+    const { E2E_KUBECONFIG: kubeconfig, E2E_MYSQL_URL: url } = process.env;
+    if (kubeconfig === undefined) return onProcessNode(startPodBundle, images);
+    if (url === undefined) throw new CodedError('TEST_SETUP', 'E2E_KUBECONFIG also needs E2E_MYSQL_URL');
+    return onCluster(kubeconfig, url);
+  });
+}
+
+function useAccess(start: () => Promise<Access>): () => Installed {
   let access: Access | undefined;
   let client: KubeClient | undefined;
   before(async () => {
-    const { E2E_KUBECONFIG: kubeconfig, E2E_MYSQL_URL: url } = process.env;
-    if (kubeconfig === undefined) access = await onProcessNode(images);
-    else if (url === undefined) throw new CodedError('TEST_SETUP', 'E2E_KUBECONFIG also needs E2E_MYSQL_URL');
-    else access = await onCluster(kubeconfig, url);
+    access = await start();
     client = clientOf(access.kubeconfig);
   });
   after(async () => {
@@ -115,9 +126,9 @@ function settingsFor({ kubeconfig, database }: Pick<Access, 'kubeconfig' | 'data
   };
 }
 
-async function onProcessNode(images: readonly LocalImage[]): Promise<Access> {
+async function onProcessNode(start: typeof startPodCluster, images: readonly LocalImage[]): Promise<Access> {
   const auditedGroup = 'system:serviceaccounts:ingester-system';
-  const bundle = await startPodBundle({ progress: () => undefined, images, auditedGroup });
+  const bundle = await start({ progress: () => undefined, images, auditedGroup });
   const { host, port } = bundle.databaseLink;
   const { name, writer } = bundle.database;
   const { kubeconfig, kubectl: kubectlPath, directory } = bundle.controlPlane;

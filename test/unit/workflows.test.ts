@@ -1,5 +1,6 @@
 // The workflows name what exists, run no longer than they have to, and may do no more than they need.
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { describe, it } from 'node:test';
@@ -17,9 +18,15 @@ interface Workflow {
   readonly jobs: Readonly<Record<string, Job>>;
 }
 
+interface Cluster {
+  readonly node: string;
+  readonly overlay: string;
+  readonly gitops: string;
+}
+
 interface Job {
   readonly 'timeout-minutes'?: number;
-  readonly strategy?: { readonly matrix: { readonly include: readonly { readonly node: string }[] } };
+  readonly strategy?: { readonly matrix: { readonly include: readonly Cluster[] } };
   readonly steps: readonly Step[];
 }
 
@@ -44,6 +51,28 @@ describe('the workflows', () => {
     for (const { run = '' } of steps) {
       for (const [path] of run.matchAll(/\b(?:hack|src)\/[\w./-]+/g)) assert.ok(existsSync(join(root, path)), path);
       for (const [, script = ''] of run.matchAll(/npm run ([a-z]+)/g)) assert.ok(script in scripts, script);
+    }
+  });
+
+  it('hand the bundle over to Argo CD and to Flux, with a webhook and with policies', () => {
+    const clusters = jobs.flatMap(({ strategy }) => strategy?.matrix.include ?? []);
+    const script = readFileSync(join(root, 'hack/kind/gitops'), 'utf8');
+    const known = /case "\$tool" in\s+(\w+) \| (\w+)\) ;;/.exec(script)?.slice(1) ?? [];
+    assert.deepEqual(new Set(clusters.map(({ gitops }) => gitops)), new Set(known));
+    const overlays = new Set(clusters.map(({ overlay }) => overlay));
+    assert.deepEqual(overlays, new Set(['config/overlays/kind', 'config/overlays/kind-policies']));
+    for (const overlay of overlays) assert.ok(existsSync(join(root, overlay, 'kustomization.yaml')), overlay);
+  });
+
+  it('run scripts that bash understands, and that say how they are called', () => {
+    for (const name of ['up', 'down', 'gitops', 'test', 'common.sh']) {
+      const { status, stderr } = spawnSync('bash', ['-n', join(root, 'hack/kind', name)], { encoding: 'utf8' });
+      assert.equal(status, 0, stderr);
+    }
+    for (const name of ['gitops', 'test']) {
+      const { status, stderr } = spawnSync(join(root, 'hack/kind', name), ['nothing'], { encoding: 'utf8' });
+      assert.equal(status, 2);
+      assert.match(stderr, /usage: hack\/kind\//);
     }
   });
 

@@ -21,10 +21,16 @@ export function healthScripts(): ReadonlyMap<string, string> {
 }
 
 /** Of an Application in an app of apps: its own health. */
-export const applicationHealth = `if obj.status == nil or obj.status.health == nil or obj.status.health.status == nil then
+export const applicationHealth = `local status = obj.status
+if status == nil or status.health == nil or status.health.status == nil then
   return { status = "Progressing", message = "no health yet" }
 end
-return { status = obj.status.health.status, message = obj.status.health.message or "" }
+local synced = status.sync ~= nil and status.sync.status == "Synced"
+local before = status.history ~= nil and #status.history > 0
+if status.health.status == "Healthy" and not synced and not before then
+  return { status = "Progressing", message = "its first sync is not over" }
+end
+return { status = status.health.status, message = status.health.message or "" }
 `;
 
 function stateScript({ field, prefix, states, without }: HealthRule): string {

@@ -200,6 +200,7 @@ require (
 	github.com/golang/mock v1.6.0 // indirect
 	github.com/google/go-github/v88 v88.0.0 // indirect
 	github.com/klauspost/cpuid/v2 v2.3.0 // indirect
+	github.com/mattn/go-zglob v0.0.6 // indirect
 	k8s.io/streaming v0.36.1 // indirect
 )
 

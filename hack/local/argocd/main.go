@@ -1,5 +1,5 @@
-// What a core installation of Argo CD runs, in one program: the application controller and the repo server are its own,
-// Redis is one in memory. The name it is called by decides which one it is.
+// What a core installation of Argo CD runs, in one program: the application controller, the repo server and the server of
+// plugins are its own, Redis is one in memory. The name it is called by decides which one it is.
 package main
 
 import (
@@ -11,6 +11,7 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 	controller "github.com/argoproj/argo-cd/v3/cmd/argocd-application-controller/commands"
+	cmpserver "github.com/argoproj/argo-cd/v3/cmd/argocd-cmp-server/commands"
 	reposerver "github.com/argoproj/argo-cd/v3/cmd/argocd-repo-server/commands"
 	"github.com/spf13/cobra"
 )
@@ -21,10 +22,12 @@ func main() {
 		run(controller.NewCommand())
 	case "argocd-repo-server":
 		run(reposerver.NewCommand())
+	case "argocd-cmp-server":
+		run(cmpserver.NewCommand())
 	case "redis":
 		runRedis(os.Args[1])
 	default:
-		fmt.Fprintf(os.Stderr, "%q is none of argocd-application-controller, argocd-repo-server, redis\n", name)
+		fmt.Fprintf(os.Stderr, "%q is none of argocd-application-controller, argocd-repo-server, argocd-cmp-server, redis\n", name)
 		os.Exit(2)
 	}
 }
