@@ -15,7 +15,7 @@ import {
 import { freePort } from './free-port.ts';
 import { kubeconfigText } from './kubeconfig.ts';
 import { type Reaper, startReaper } from './reaper.ts';
-import { createRole } from './role-process.ts';
+import { createRole, type RoleOptions } from './role-process.ts';
 import { runCommand } from './run-command.ts';
 import type { ServerProcess } from './server-process.ts';
 import { applyManifests, type LocalWebhook, startWebhook } from './webhook-process.ts';
@@ -45,8 +45,8 @@ export interface BundleOptions extends BundleServersOptions {
   readonly webhookSeesDatabase?: boolean;
   /** Leaves the defaults of the product as they are, instead of settings for short tests. */
   readonly shippedSettings?: boolean;
-  /** Entry of the program that the reconciler runs; that of this checkout unless given. */
-  readonly reconcilerMain?: string;
+  /** The program that the reconciler runs, and its environment; that of this checkout unless given. */
+  readonly reconcilerProgram?: Partial<Pick<RoleOptions, 'main' | 'env'>>;
   /** Leaves the reconciler for the caller to start. */
   readonly startReconciler?: boolean;
 }
@@ -65,9 +65,9 @@ async function start(options: BundleOptions, stack: UndoStack): Promise<Bundle> 
   });
   const servers = await startBundleServers(options, stack);
   const { controlPlane } = servers;
-  const { configuration = {}, reconcilerMain } = options;
+  const { configuration = {}, reconcilerProgram = {} } = options;
   const settings = options.shippedSettings === true ? {} : { requeuePeriod: '2s', concurrentReconciles: 2 };
-  const context: Context = { ...servers, directory, reaper, configuration, settings, reconcilerMain };
+  const context: Context = { ...servers, directory, reaper, configuration, settings, reconcilerProgram };
   step('creating the tables: ingester task migrate');
   await migrate(context);
   step('starting the webhook: ingester webhook');
@@ -105,7 +105,7 @@ interface Context extends BundleServers {
   readonly configuration: Readonly<Record<string, object>>;
   /** Of the section `ingester`, under what the configuration says. */
   readonly settings: object;
-  readonly reconcilerMain: string | undefined;
+  readonly reconcilerProgram: Partial<Pick<RoleOptions, 'main' | 'env'>>;
 }
 
 async function migrate({ directory, server, database }: Context): Promise<void> {
@@ -164,7 +164,7 @@ function databaseSections({ database, databaseLink }: Context): Readonly<Record<
 
 /** Not started yet. Every replica has the same configuration and a name of its own. */
 async function createReconciler(context: Context, kubeconfig: string, name: string): Promise<Reconciler> {
-  const { directory, reaper, settings, reconcilerMain } = context;
+  const { directory, reaper, settings, reconcilerProgram: program } = context;
   const { ingester, ...more } = context.configuration;
   const healthPort = await freePort();
   const configuration = {
@@ -173,7 +173,6 @@ async function createReconciler(context: Context, kubeconfig: string, name: stri
     kubernetes: { kubeconfig },
     ...more,
   };
-  const main = reconcilerMain === undefined ? {} : { main: reconcilerMain };
-  const process = createRole({ role: 'reconciler', name, ...main, directory, configuration, healthPort, reaper });
+  const process = createRole({ role: 'reconciler', name, ...program, directory, configuration, healthPort, reaper });
   return { process, healthPort };
 }

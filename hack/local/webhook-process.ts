@@ -25,11 +25,15 @@ export interface WebhookPlace {
   readonly reaper: Reaper;
   /** Sections of its configuration. */
   readonly configuration?: Readonly<Record<string, object>>;
+  /** Entry of the program; that of this checkout unless given. */
+  readonly main?: string;
+  /** Over the environment of this process. */
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 /** Starts the webhook, and copies the manifests into the directory so that several bundles never share a file. */
 export async function startWebhook(place: WebhookPlace): Promise<LocalWebhook> {
-  const { directory, reaper } = place;
+  const { directory, reaper, main, env } = place;
   const [port, healthPort] = [await freePort(), await freePort()];
   const authority = await createAuthority('ingester-webhook-ca');
   const certDir = join(directory, 'tls');
@@ -43,7 +47,8 @@ export async function startWebhook(place: WebhookPlace): Promise<LocalWebhook> {
     log: { level: 'debug' },
     ...place.configuration,
   };
-  const webhook = createRole({ role: 'webhook', directory, configuration, healthPort, reaper });
+  const program = { ...(main === undefined ? {} : { main }), ...(env === undefined ? {} : { env }) };
+  const webhook = createRole({ role: 'webhook', ...program, directory, configuration, healthPort, reaper });
   await webhook.start();
   return { process: webhook, port, healthPort, certDir, authority };
 }

@@ -1,8 +1,6 @@
 // The real parts of an end-to-end bench, and what can be asked of them: who has what, and what it cost.
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { buildProgram } from '../../hack/build/program.ts';
 import { type Bundle, startBundle } from '../../hack/local/bundle.ts';
 import { probe } from '../../hack/local/role-process.ts';
 import type { KindDefinition } from '../../src/api/kind.ts';
@@ -15,6 +13,7 @@ import type { KubeClient, Resource } from '../../src/kube/client.ts';
 import { HttpKubeClient } from '../../src/kube/http/http-client.ts';
 import { PooledTransport } from '../../src/kube/http/transport.ts';
 import { kindNamed } from '../support/objects.ts';
+import { buildShipped, type ShippedProgram } from './shipped.ts';
 import { benchObject } from './storage-objects.ts';
 
 export const kind: KindDefinition = kindNamed('PipelineRun');
@@ -33,11 +32,11 @@ export interface CpuSeconds {
 export class World {
   readonly bundle: Bundle;
   readonly client: KubeClient;
-  readonly #folder: string;
+  readonly #program: ShippedProgram;
 
-  private constructor(bundle: Bundle, folder: string) {
+  private constructor(bundle: Bundle, program: ShippedProgram) {
     this.bundle = bundle;
-    this.#folder = folder;
+    this.#program = program;
     this.client = new HttpKubeClient(
       new PooledTransport({ kubeconfig: bundle.controlPlane.kubeconfig, context: '', clock: systemClock }),
     );
@@ -48,11 +47,11 @@ export class World {
    * finalizer, without the webhook.
    */
   static async start(configuration: Readonly<Record<string, object>> = {}): Promise<World> {
-    const folder = mkdtempSync(join(tmpdir(), 'ingester-program-'));
-    await buildProgram(folder, undefined);
-    const reconcilerMain = join(folder, 'src/main.js');
-    const options = { startReconciler: false, shippedSettings: true, configuration, reconcilerMain };
-    const world = new World(await startBundle(options), folder);
+    const program = await buildShipped('reconciler');
+    const { main, env } = program;
+    const reconcilerProgram = { main, env };
+    const options = { startReconciler: false, shippedSettings: true, configuration, reconcilerProgram };
+    const world = new World(await startBundle(options), program);
     await world.bundle.kubectl('delete', 'mutatingwebhookconfigurations,validatingwebhookconfigurations', '--all');
     const namespaces = { group: '', version: 'v1', plural: 'namespaces' };
     for (let index = 0; index < NAMESPACES; index += 1) {
@@ -65,7 +64,7 @@ export class World {
   async stop(): Promise<void> {
     await this.client.close();
     await this.bundle.stop();
-    rmSync(this.#folder, { recursive: true, force: true });
+    this.#program.remove();
   }
 
   /** Creates the objects and answers what the API server made of them. */

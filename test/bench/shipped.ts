@@ -1,0 +1,41 @@
+// What users run: the built program, with memory handled as the manifests ask for.
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parse } from 'yaml';
+import { buildProgram } from '../../hack/build/program.ts';
+
+interface Deployment {
+  readonly spec: {
+    readonly template: {
+      readonly spec: {
+        readonly containers: readonly { readonly env: readonly { readonly name: string; readonly value?: string }[] }[];
+      };
+    };
+  };
+}
+
+export interface ShippedProgram {
+  readonly main: string;
+  readonly env: Readonly<Record<string, string>>;
+  remove(): void;
+}
+
+export async function buildShipped(role: 'webhook' | 'reconciler'): Promise<ShippedProgram> {
+  const folder = mkdtempSync(join(tmpdir(), 'bench-program-'));
+  await buildProgram(folder, undefined);
+  return {
+    main: join(folder, 'src/main.js'),
+    env: memorySettings(role),
+    remove: () => rmSync(folder, { recursive: true, force: true }),
+  };
+}
+
+/** How the manifests have Node and the C library handle memory. */
+function memorySettings(role: string): Readonly<Record<string, string>> {
+  const file = join(import.meta.dirname, `../../config/base/${role}/deployment.yaml`);
+  const { spec } = parse(readFileSync(file, 'utf8')) as Deployment;
+  const variables = spec.template.spec.containers.flatMap(({ env }) => env);
+  const handling = variables.filter(({ name }) => /^(NODE|MALLOC)_/.test(name));
+  return Object.fromEntries(handling.map(({ name, value = '' }) => [name, value]));
+}
