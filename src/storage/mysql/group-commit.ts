@@ -39,6 +39,8 @@ export interface GroupCommitOptions {
 const TRIES = 6;
 /** A failure later than this after the first try is final: a hung server must not be waited for twice. */
 const RETRY_BUDGET_MS = 3000;
+/** Whoever writes again this soon after everything was settled writes one by one: no company will come. */
+const ONE_BY_ONE_MS = 2;
 const retryBackoff = { baseMs: 10, capMs: 400, jitter: 1 };
 
 type WriteEntry = Entry<PendingWrite, WriteOutcome>;
@@ -50,6 +52,7 @@ export class GroupCommit {
   readonly #idle: (() => void)[] = [];
   #busyLanes = 0;
   #lastStartMs = Number.NEGATIVE_INFINITY;
+  #idleSinceMs = Number.NEGATIVE_INFINITY;
   #scheduled: (() => void) | undefined;
 
   constructor(options: GroupCommitOptions) {
@@ -103,8 +106,10 @@ export class GroupCommit {
 
   #waitMs(): number {
     const { lingerMs, spacingMs, clock } = this.#options;
-    const spacing = this.#lastStartMs + spacingMs - clock.monotonicMs();
-    return Math.max(spacing, this.#busyLanes > 0 ? lingerMs : 0);
+    const now = clock.monotonicMs();
+    const spacing = this.#lastStartMs + spacingMs - now;
+    if (this.#busyLanes > 0) return Math.max(spacing, lingerMs);
+    return now - this.#idleSinceMs < ONE_BY_ONE_MS ? 0 : spacing;
   }
 
   #isFull(): boolean {
@@ -129,6 +134,7 @@ export class GroupCommit {
     if (this.#closed.signal.aborted) this.#startLanes();
     else this.#schedule();
     if (this.#busyLanes > 0) return;
+    this.#idleSinceMs = this.#options.clock.monotonicMs();
     for (const resolve of this.#idle.splice(0)) resolve();
   }
 
