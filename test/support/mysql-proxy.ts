@@ -25,8 +25,11 @@ const HOST = '127.0.0.1';
 const HEADER_BYTES = 4;
 const COM_QUERY = 0x03;
 
+/** A statement waits for its verdict, and so does what follows it on the connection. */
+type Judge = (sql: string) => Verdict | Promise<Verdict>;
+
 /** A way to a server that understands the protocol and breaks exactly where a test says. */
-export async function startMysqlProxy(target: Target, judge: (sql: string) => Verdict): Promise<MysqlProxy> {
+export async function startMysqlProxy(target: Target, judge: Judge): Promise<MysqlProxy> {
   const clients = new Set<Socket>();
   const server = createServer((client) => {
     clients.add(client);
@@ -48,8 +51,9 @@ export async function startMysqlProxy(target: Target, judge: (sql: string) => Ve
   };
 }
 
-function link(client: Socket, upstream: Socket, judge: (sql: string) => Verdict): void {
+function link(client: Socket, upstream: Socket, judge: Judge): void {
   let pending = Buffer.alloc(0);
+  let before = Promise.resolve();
   let swallow = false;
   const cut = (): void => {
     client.destroy();
@@ -64,12 +68,12 @@ function link(client: Socket, upstream: Socket, judge: (sql: string) => Verdict)
     if (swallow) cut();
     else client.write(answer);
   });
-  client.on('data', (bytes) => {
+  const pass = async (bytes: Buffer): Promise<void> => {
     pending = Buffer.concat([pending, bytes]);
     for (let packet = nextPacket(pending); packet !== undefined; packet = nextPacket(pending)) {
       pending = pending.subarray(packet.length);
       const sql = statementOf(packet);
-      const verdict = sql === undefined ? 'pass' : judge(sql);
+      const verdict = sql === undefined ? 'pass' : await judge(sql);
       if (verdict === 'cut-before') {
         cut();
         return;
@@ -77,6 +81,9 @@ function link(client: Socket, upstream: Socket, judge: (sql: string) => Verdict)
       swallow ||= verdict === 'cut-after';
       if (verdict !== 'hold') upstream.write(packet);
     }
+  };
+  client.on('data', (bytes) => {
+    before = before.then(() => pass(bytes)).catch(cut);
   });
 }
 

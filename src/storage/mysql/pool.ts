@@ -257,6 +257,8 @@ function newGeneration(options: MysqlOptions, password: string): Generation {
     // The driver's default counts matched rows; then an upsert that changed nothing looks like an insert.
     flags: ['-FOUND_ROWS'],
     maxPreparedStatements: 400,
+    // A stack recorded for each statement costs more than sending a small one.
+    trace: false,
   });
   return { pool, password, users: 0 };
 }
