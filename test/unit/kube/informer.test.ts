@@ -1,13 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { KubernetesObject } from '../../../src/api/object.ts';
-import { ByteBudget } from '../../../src/base/byte-budget.ts';
 import { CodedError } from '../../../src/base/errors.ts';
 import { KubeError } from '../../../src/kube/errors.ts';
 import type { ResourceHandler } from '../../../src/kube/handler.ts';
-import { readLazily } from '../../../src/kube/http/received-object.ts';
 import { Informer } from '../../../src/kube/informer.ts';
-import { FullStore, IdentityStore, type ObjectStore } from '../../../src/kube/store.ts';
+import { FullStore, type ObjectStore } from '../../../src/kube/store.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { FakeKubeClient } from '../../support/fake-kube-client.ts';
 import { aModel } from '../../support/objects.ts';
@@ -333,82 +331,5 @@ describe('Informer', () => {
     assert.equal(runs, 1);
     stop.abort();
     await finished;
-  });
-});
-
-describe('FullStore', () => {
-  it('TestThreadSafeStoreDeleteRemovesEmptySetsFromIndex: finds objects by index, and nothing under a value they have lost', () => {
-    const store = new FullStore({
-      algorithm: (object) => [(object['spec'] as { algorithm: string }).algorithm],
-    });
-    store.set(aModel({ name: 'a' }, { algorithm: 'x' }));
-    store.set(aModel({ name: 'b' }, { algorithm: 'x' }));
-    const names = (value: string) => store.byIndex('algorithm', value).map((object) => object.metadata.name);
-    assert.deepEqual(names('x'), ['a', 'b']);
-    store.set(aModel({ name: 'a' }, { algorithm: 'y' }));
-    assert.deepEqual([names('x'), names('y')], [['b'], ['a']]);
-    store.delete('a-namespace/b');
-    assert.deepEqual([names('x'), names('none')], [[], []]);
-    assert.deepEqual(store.byIndex('undeclared', 'x'), []);
-    assert.deepEqual([...store.valuesOf('algorithm')], ['y']);
-    assert.deepEqual([...store.valuesOf('undeclared')], []);
-  });
-});
-
-describe('IdentityStore', () => {
-  it('holds an object until it is released, and its identity for as long as it exists', () => {
-    const store = new IdentityStore();
-    const object = aModel({ resourceVersion: '1' });
-    store.set(object);
-    assert.equal(store.get('a-namespace/a-model'), object);
-    store.release('a-namespace/a-model', '1');
-    assert.equal(store.get('a-namespace/a-model'), undefined);
-    assert.ok(store.has('a-namespace/a-model'));
-    assert.equal(store.heldCount, 0);
-    const [stub] = [...store.values()];
-    assert.deepEqual(stub?.metadata, {
-      namespace: 'a-namespace',
-      name: 'a-model',
-      uid: object.metadata.uid,
-      resourceVersion: '1',
-    });
-  });
-
-  it('does not release a state that is newer than the one dealt with', () => {
-    const store = new IdentityStore();
-    store.set(aModel({ resourceVersion: '1' }));
-    store.set(aModel({ resourceVersion: '2' }));
-    store.release('a-namespace/a-model', '1');
-    assert.equal(store.get('a-namespace/a-model')?.metadata.resourceVersion, '2');
-  });
-
-  it('holds no more than there is room for, in bytes, of all stores that share it', () => {
-    const received = (name: string): KubernetesObject => readLazily(Buffer.from(JSON.stringify(aModel({ name }))));
-    const size = JSON.stringify(aModel({ name: 'a' })).length;
-    const room = new ByteBudget(2 * size);
-    const [store, other] = [new IdentityStore(room), new IdentityStore(room)];
-    store.set(received('a'));
-    other.set(received('b'));
-    store.set(received('c'));
-    assert.deepEqual([store.get('a-namespace/c'), store.has('a-namespace/c')], [undefined, true]);
-    assert.deepEqual([store.heldCount, store.size, room.used], [1, 2, 2 * size]);
-    other.delete('a-namespace/b');
-    store.set(readLazily(Buffer.from(JSON.stringify(aModel({ name: 'a', resourceVersion: '11' })))));
-    store.set(received('d'));
-    assert.deepEqual([store.heldCount, room.used], [2, 2 * size]);
-    for (const [name, version] of [
-      ['a', '11'],
-      ['d', '10'],
-    ] as const)
-      store.release(`a-namespace/${name}`, version);
-    assert.deepEqual([store.heldCount, room.used], [0, 0]);
-  });
-
-  it('does not hold again what a new list merely repeats', () => {
-    const store = new IdentityStore();
-    store.set(aModel({ resourceVersion: '1' }));
-    store.release('a-namespace/a-model', '1');
-    assert.equal(store.set(aModel({ resourceVersion: '1' }))?.metadata.resourceVersion, '1');
-    assert.equal(store.heldCount, 0);
   });
 });
