@@ -90,8 +90,11 @@ export interface DeleteOptions {
 export interface KubeClient {
   get(ref: ObjectRef): Promise<KubernetesObject>;
   list(resource: Resource, options: ListOptions, signal: AbortSignal): Promise<ListPage>;
-  /** Ends when the server closes the stream; throws KubeError for an ERROR event, a cut line or a silent server. */
-  watch(resource: Resource, options: WatchOptions, signal: AbortSignal): AsyncIterable<WatchEvent>;
+  /**
+   * In order; what arrives together comes as one array. Ends when the server closes the stream; throws KubeError for an
+   * ERROR event, a cut line or a silent server.
+   */
+  watch(resource: Resource, options: WatchOptions, signal: AbortSignal): AsyncIterable<readonly WatchEvent[]>;
   create(resource: Resource, namespace: string, object: object, options?: WriteOptions): Promise<KubernetesObject>;
   /** Full replacement; a resourceVersion in the object makes it fail with Conflict where another write came first. */
   update(ref: ObjectRef, object: object, options?: WriteOptions): Promise<KubernetesObject>;

@@ -18,6 +18,8 @@ const SLICE_MS = 10;
 
 interface Registered {
   readonly handler: ResourceHandler;
+  /** Keys of objects that were there before the handler and that it has not been told of yet. */
+  readonly untold: Set<string>;
   synced: boolean;
   removed: boolean;
 }
@@ -62,21 +64,38 @@ export class Informer<Store extends ObjectStore> implements Informs {
     return this.#reflector.run(signal);
   }
 
-  /** A handler that comes late is given what is there as its initial list, before this returns. */
+  /**
+   * A handler that comes late, be it in the middle of the first list, is told of what is there as its initial list: at
+   * once, unless that is much. Changes of what it knows it is told of meanwhile.
+   */
   addHandler(handler: ResourceHandler): HandlerRegistration {
-    const registered: Registered = { handler, synced: this.#synced, removed: false };
-    // Also in the middle of the first list, of which some objects may have gone by.
-    for (const object of this.store.values()) handler.add(object, true);
+    const registered: Registered = { handler, untold: new Set(this.store.keys()), synced: false, removed: false };
     this.#registered = [...this.#registered, registered];
+    void this.#tellWhatIsThere(registered);
     return {
       get synced() {
         return registered.synced;
       },
       remove: () => {
         registered.removed = true;
+        registered.untold.clear();
         this.#registered = this.#registered.filter((other) => other !== registered);
       },
     };
+  }
+
+  async #tellWhatIsThere(registered: Registered): Promise<void> {
+    const { handler, untold } = registered;
+    let sliceStart = performance.now();
+    for (const key of untold) {
+      untold.delete(key);
+      const object = this.store.latest(key);
+      if (object !== undefined) this.#tell(() => handler.add(object, true));
+      if (performance.now() - sliceStart < SLICE_MS) continue;
+      await nextTurn();
+      sliceStart = performance.now();
+    }
+    registered.synced = this.#synced;
   }
 
   #sink(): ReflectorSink {
@@ -120,9 +139,10 @@ export class Informer<Store extends ObjectStore> implements Informs {
     if (this.#unseen.size > 0) this.#unseen.delete(objectKey(received));
     const object = this.#options.transform?.(received) ?? received;
     const before = this.store.set(object);
-    for (const { handler, removed } of this.#registered) {
+    for (const { handler, removed, untold } of this.#registered) {
       if (removed) continue;
-      if (before === undefined) this.#tell(() => handler.add(object, !this.#synced));
+      if (untold.size > 0 && untold.delete(objectKey(object))) this.#tell(() => handler.add(object, true));
+      else if (before === undefined) this.#tell(() => handler.add(object, !this.#synced));
       else if (identityOf(before).uid === identityOf(object).uid) this.#tell(() => handler.update(before, object));
       else this.#tellReplaced(handler, before, object);
     }
@@ -143,7 +163,13 @@ export class Informer<Store extends ObjectStore> implements Informs {
     if (known?.uid !== uid || isNewer(known.resourceVersion, resourceVersion)) return;
     this.#unseen.delete(key);
     this.store.delete(key);
-    for (const { handler } of this.#registered) this.#tell(() => handler.delete(object, false));
+    this.#tellRemoved(key, object, false);
+  }
+
+  #tellRemoved(key: string, object: KubernetesObject, finalStateUnknown: boolean): void {
+    for (const { handler, untold } of this.#registered) {
+      if (!untold.delete(key)) this.#tell(() => handler.delete(object, finalStateUnknown));
+    }
   }
 
   /** Thousands of objects may have vanished; others get a turn in between. */
@@ -153,7 +179,7 @@ export class Informer<Store extends ObjectStore> implements Informs {
       const last = this.store.delete(key);
       if (last === undefined) continue;
       this.#noteDeparted(last.metadata.uid, resourceVersion);
-      for (const { handler } of this.#registered) this.#tell(() => handler.delete(last, true));
+      this.#tellRemoved(key, last, true);
       if (performance.now() - sliceStart < SLICE_MS) continue;
       await nextTurn();
       sliceStart = performance.now();
@@ -169,7 +195,7 @@ export class Informer<Store extends ObjectStore> implements Informs {
     }
     this.#synced = true;
     this.#installed = true;
-    for (const registered of this.#registered) registered.synced = true;
+    for (const registered of this.#registered) registered.synced = registered.untold.size === 0;
   }
 
   #noteMissing(): void {

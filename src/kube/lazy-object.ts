@@ -6,28 +6,32 @@ import { IDENTITY, type Identity, KEY, type KubernetesObject, type ObjectMeta } 
 export interface Content {
   /** Bytes that are kept until then. */
   readonly bytes: number;
-  readonly metadata: () => ObjectMeta;
-  readonly whole: () => KubernetesObject;
+  metadata(): ObjectMeta;
+  whole(): KubernetesObject;
 }
 
 class Lazy {
   readonly identity: Identity;
-  /** Reads like the metadata. */
-  readonly view: ObjectMeta;
   readonly key: string;
   readonly #content: Content;
+  #view: ObjectMeta | undefined;
   #metadata: ObjectMeta | undefined;
   #whole: KubernetesObject | undefined;
 
   constructor(identity: Identity, content: Content) {
     this.identity = identity;
     this.key = `${identity.namespace ?? ''}/${identity.name}`;
-    this.view = new Proxy<Lazy>(this, ofMetadata) as unknown as ObjectMeta;
     this.#content = content;
   }
 
   get bytes(): number {
     return this.#content.bytes;
+  }
+
+  /** Reads like the metadata. */
+  get view(): ObjectMeta {
+    this.#view ??= new Proxy<Lazy>(this, ofMetadata) as unknown as ObjectMeta;
+    return this.#view;
   }
 
   metadata(): ObjectMeta {

@@ -107,16 +107,18 @@ export class Reflector {
     let listing = true;
     const stopWarning = this.#warnWhileListing();
     try {
-      for await (const event of stream) {
-        if (listing && event.type === 'BOOKMARK' && event.initialEventsEnd) {
-          await sink.listEnds(event.resourceVersion);
-          this.#resourceVersion = event.resourceVersion;
-          listing = false;
-          stopWarning();
-        } else if (listing && event.type !== 'BOOKMARK' && event.type !== 'DELETED') {
-          sink.listed(event.object);
-        } else {
-          this.#take(event, listing);
+      for await (const arrived of stream) {
+        for (const event of arrived) {
+          if (listing && event.type === 'BOOKMARK' && event.initialEventsEnd) {
+            await sink.listEnds(event.resourceVersion);
+            this.#resourceVersion = event.resourceVersion;
+            listing = false;
+            stopWarning();
+          } else if (listing && event.type !== 'BOOKMARK' && event.type !== 'DELETED') {
+            sink.listed(event.object);
+          } else {
+            this.#take(event, listing);
+          }
         }
       }
     } catch (error) {
@@ -162,9 +164,9 @@ export class Reflector {
     const started = clock.monotonicMs();
     let events = 0;
     try {
-      for await (const event of this.#stream({ resourceVersion: this.#resourceVersion }, signal)) {
-        events += 1;
-        this.#take(event, false);
+      for await (const arrived of this.#stream({ resourceVersion: this.#resourceVersion }, signal)) {
+        events += arrived.length;
+        for (const event of arrived) this.#take(event, false);
       }
     } catch (error) {
       return await this.#afterBrokenWatch(error, signal);
@@ -177,7 +179,7 @@ export class Reflector {
   #stream(
     from: Pick<WatchOptions, 'resourceVersion' | 'sendInitialEvents'>,
     signal: AbortSignal,
-  ): AsyncIterable<WatchEvent> {
+  ): AsyncIterable<readonly WatchEvent[]> {
     const { client, resource, selection = {}, metadataOnly = false, silenceMs, random = Math.random } = this.#options;
     const timeoutSeconds = Math.round(MIN_WATCH_SECONDS * (1 + random()));
     const liveness = silenceMs === undefined ? {} : { silenceMs };

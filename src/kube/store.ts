@@ -22,6 +22,9 @@ export interface ObjectStore {
   has(key: string): boolean;
   /** Which object has the key, and in which state it was last seen. */
   identity(key: string): StoredIdentity | undefined;
+  /** The object as far as it is still known: whole, or its identity. */
+  latest(key: string): KubernetesObject | undefined;
+  /** All objects, as `latest` gives them. */
   values(): Iterable<KubernetesObject>;
 }
 
@@ -54,6 +57,10 @@ export class FullStore implements ObjectStore {
 
   has(key: string): boolean {
     return this.#objects.has(key);
+  }
+
+  latest(key: string): KubernetesObject | undefined {
+    return this.#objects.get(key);
   }
 
   identity(key: string): StoredIdentity | undefined {
@@ -149,6 +156,11 @@ export class IdentityStore implements ObjectStore {
 
   *values(): Iterable<KubernetesObject> {
     for (const [key, entry] of this.#entries) yield entry.held ?? stub(key, entry);
+  }
+
+  latest(key: string): KubernetesObject | undefined {
+    const entry = this.#entries.get(key);
+    return entry === undefined ? undefined : (entry.held ?? stub(key, entry));
   }
 
   /** The whole object, or undefined once it was let go or where there is none: ask `has`. */

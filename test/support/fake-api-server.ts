@@ -44,7 +44,7 @@ export class FakeApiServer implements KubeClient {
     return this.of(resource.plural).list(resource, options);
   }
 
-  watch(resource: Resource, options: WatchOptions, signal: AbortSignal): AsyncIterable<WatchEvent> {
+  watch(resource: Resource, options: WatchOptions, signal: AbortSignal): AsyncIterable<readonly WatchEvent[]> {
     return this.of(resource.plural).watch(resource, options, signal);
   }
 

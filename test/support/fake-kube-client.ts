@@ -83,7 +83,7 @@ export class FakeKubeClient implements KubeClient {
     });
   }
 
-  async *watch(resource: Resource, options: WatchOptions, signal: AbortSignal): AsyncGenerator<WatchEvent> {
+  async *watch(resource: Resource, options: WatchOptions, signal: AbortSignal): AsyncGenerator<readonly WatchEvent[]> {
     const streamingList = options.sendInitialEvents === true;
     this.#enter(streamingList ? 'streaming-list' : 'watch');
     if (!this.installed) throw new KubeError('NotFound', `no resource ${resource.plural}`);
@@ -94,7 +94,7 @@ export class FakeKubeClient implements KubeClient {
     while (!signal.aborted) {
       for (const event of this.#events.filter(({ version }) => version > from)) {
         from = event.version;
-        yield { type: event.type, object: event.object };
+        yield [{ type: event.type, object: event.object }];
       }
       await this.#nextChange(signal);
       const failure = this.#takeFailure('stream');
@@ -102,12 +102,12 @@ export class FakeKubeClient implements KubeClient {
     }
   }
 
-  *#initialEvents(): Generator<WatchEvent> {
+  *#initialEvents(): Generator<readonly WatchEvent[]> {
     const resourceVersion = String(this.#version);
-    for (const object of [...this.#objects.values()]) yield { type: 'ADDED', object };
+    yield [...this.#objects.values()].map((object) => ({ type: 'ADDED', object }));
     const failure = this.#takeFailure('initial-events');
     if (failure !== undefined) throw failure;
-    yield { type: 'BOOKMARK', resourceVersion, initialEventsEnd: true };
+    yield [{ type: 'BOOKMARK', resourceVersion, initialEventsEnd: true }];
   }
 
   get(ref: ObjectRef): Promise<KubernetesObject> {

@@ -20,7 +20,7 @@ import { splitList } from './json-scan.ts';
 import { collectionPath, objectPath, optional, selectionQuery } from './paths.ts';
 import { readLazily, readWhole } from './received-object.ts';
 import { type Call, type Transport, unavailable } from './transport.ts';
-import { WatchStream } from './watch-stream.ts';
+import { watchStream } from './watch-stream.ts';
 
 /** Bookmarks come about once a minute; a watch without a byte for two of them and some slack is dead. */
 const WATCH_SILENCE_MS = 150_000;
@@ -61,8 +61,8 @@ export class HttpKubeClient implements KubeClient {
     return parsePage(await this.#read('GET', body));
   }
 
-  watch(resource: Resource, options: WatchOptions, signal: AbortSignal): AsyncIterable<WatchEvent> {
-    return new WatchStream(() => this.#openWatch(resource, options, signal));
+  watch(resource: Resource, options: WatchOptions, signal: AbortSignal): AsyncIterable<readonly WatchEvent[]> {
+    return watchStream(() => this.#openWatch(resource, options, signal));
   }
 
   #openWatch(resource: Resource, options: WatchOptions, signal: AbortSignal): Promise<Readable> {

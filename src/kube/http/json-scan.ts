@@ -64,12 +64,14 @@ const COMMA_THEN_QUOTE = Buffer.from(',"');
 
 /**
  * Position after an array that is followed by a key and has no bracket inside, not even in a text: as the managedFields
- * are. It is found by a search of the runtime instead of byte by byte. Undefined where that proves nothing.
+ * are. It is found by a search of the runtime instead of byte by byte, which pays for arrays of objects. Undefined where
+ * that proves nothing.
  *
  * The first closing bracket closes this array, because no other one was opened, unless it is part of a text. It is none
  * where `,"` and a letter follow: the quote would close that text, and what follows a text is no letter.
  */
 function afterFlatArray(bytes: Buffer, from: number): number | undefined {
+  if (bytes[from + 1] !== OPEN_BRACE) return undefined;
   const close = bytes.indexOf(CLOSE_BRACKET, from + 1);
   if (close === -1 || !holds(bytes, COMMA_THEN_QUOTE, close + 1) || !isLetter(bytes[close + 3] ?? 0)) return undefined;
   const nested = bytes.indexOf(OPEN_BRACKET, from + 1);
@@ -91,7 +93,7 @@ function afterScalar(bytes: Buffer, from: number, end: number): number {
 }
 
 /** Whether the bytes between the positions are exactly the name, which has only ASCII characters. */
-export function isName(bytes: Buffer, [start, end]: readonly [number, number], name: string): boolean {
+export function isName(bytes: Buffer, start: number, end: number, name: string): boolean {
   if (end - start !== name.length) return false;
   for (let index = 0; index < name.length; index += 1) {
     if (bytes[start + index] !== name.charCodeAt(index)) return false;
@@ -156,7 +158,7 @@ export function findMember(bytes: Buffer, from: number, name: string): Member | 
   let member: Member | undefined;
   const end = visitMembers(bytes, from, (keyStart, keyEnd, valueStart) => {
     const valueEnd = afterValue(bytes, valueStart);
-    if (!isName(bytes, [keyStart, keyEnd], name)) return valueEnd;
+    if (!isName(bytes, keyStart, keyEnd, name)) return valueEnd;
     if (member !== undefined) return STOP;
     member = { start: keyStart - 1, valueStart, end: valueEnd };
     return valueEnd;

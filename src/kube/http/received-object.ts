@@ -3,7 +3,7 @@
 import type { Identity, KubernetesObject, ObjectMeta } from '../../api/object.ts';
 import { isJsonObject } from '../../base/json.ts';
 import { parseLossless } from '../../base/lossless-json.ts';
-import { lazyObject } from '../lazy-object.ts';
+import { type Content, lazyObject } from '../lazy-object.ts';
 import {
   afterValue,
   findMember,
@@ -16,7 +16,8 @@ import {
 } from './json-scan.ts';
 
 const BACKSLASH = 0x5c;
-const METADATA_KEY = Buffer.from('metadata"');
+const METADATA = 'metadata';
+const METADATA_KEY = Buffer.from(`${METADATA}"`);
 
 /**
  * The object, of which only the identity is read now; the rest is parsed when it is asked for. Keeps the bytes until then.
@@ -24,17 +25,11 @@ const METADATA_KEY = Buffer.from('metadata"');
  */
 export function readLazily(bytes: Buffer): KubernetesObject {
   const found = findIdentity(bytes);
-  if (found === undefined) return readWhole(bytes);
-  const { identity, start, end, managedFields } = found;
-  return lazyObject(identity, {
-    bytes: bytes.length,
-    metadata: () => readMetadata(bytes.subarray(start, end), shifted(managedFields, -start)),
-    whole: () => parseWithout(bytes, managedFields),
-  });
+  return found === undefined ? readWhole(bytes) : lazyObject(found.identity, found);
 }
 
 export function readWhole(bytes: Buffer): KubernetesObject {
-  const metadata = findMember(bytes, 0, 'metadata');
+  const metadata = findMember(bytes, 0, METADATA);
   return parseWithout(
     bytes,
     metadata === undefined ? undefined : findMember(bytes, metadata.valueStart, 'managedFields'),
@@ -49,46 +44,64 @@ function parseWithout(bytes: Buffer, fields: Member | undefined): KubernetesObje
   return { ...object, metadata: withoutManagedFields(object.metadata) };
 }
 
-function readMetadata(bytes: Buffer, fields: Member | undefined): ObjectMeta {
-  if (fields !== undefined) return parseLossless(textWithout(bytes, fields)) as ObjectMeta;
-  return withoutManagedFields(parseLossless(bytes.toString('utf8')) as ObjectMeta);
-}
-
-function shifted(member: Member | undefined, by: number): Member | undefined {
-  if (member === undefined) return undefined;
-  return { start: member.start + by, valueStart: member.valueStart + by, end: member.end + by };
-}
-
 function withoutManagedFields(metadata: ObjectMeta): ObjectMeta {
   if (!Object.hasOwn(metadata, 'managedFields')) return metadata;
   const { managedFields: _, ...rest } = metadata;
   return rest;
 }
 
-interface FoundIdentity {
+/** An object that was received, and what a scan has found in it. */
+class Received implements Content {
   readonly identity: Identity;
+  readonly #bytes: Buffer;
   /** Of the value of the metadata. */
-  readonly start: number;
-  readonly end: number;
+  readonly #start: number;
+  readonly #end: number;
   /** Undefined where none, or not surely one, is there. */
-  readonly managedFields: Member | undefined;
+  readonly #managedFields: Member | undefined;
+
+  constructor(identity: Identity, bytes: Buffer, metadata: readonly [start: number, end: number], fields?: Member) {
+    this.identity = identity;
+    this.#bytes = bytes;
+    [this.#start, this.#end] = metadata;
+    this.#managedFields = fields;
+  }
+
+  get bytes(): number {
+    return this.#bytes.length;
+  }
+
+  metadata(): ObjectMeta {
+    const bytes = this.#bytes.subarray(this.#start, this.#end);
+    const fields = this.#managedFields;
+    if (fields === undefined) return withoutManagedFields(parseLossless(bytes.toString('utf8')) as ObjectMeta);
+    return parseLossless(textWithout(bytes, shifted(fields, -this.#start))) as ObjectMeta;
+  }
+
+  whole(): KubernetesObject {
+    return parseWithout(this.#bytes, this.#managedFields);
+  }
+}
+
+function shifted(member: Member, by: number): Member {
+  return { start: member.start + by, valueStart: member.valueStart + by, end: member.end + by };
 }
 
 /** Undefined where only a parser can tell. */
-function findIdentity(bytes: Buffer): FoundIdentity | undefined {
-  const found: (FoundIdentity & { readonly isLast: boolean })[] = [];
+function findIdentity(bytes: Buffer): Received | undefined {
+  const found: { object?: Received; isLast: boolean } = { isLast: false };
   const end = visitMembers(bytes, 0, (keyStart, keyEnd, valueStart) => {
-    if (!isName(bytes, [keyStart, keyEnd], 'metadata')) return afterValue(bytes, valueStart);
-    const fields = new IdentityFields(bytes);
-    const valueEnd = visitMembers(bytes, valueStart, fields.visit);
-    const { identity, managedFields } = fields;
+    if (!isName(bytes, keyStart, keyEnd, METADATA)) return afterValue(bytes, valueStart);
+    scan.start(bytes);
+    const valueEnd = visitMembers(bytes, valueStart, scan.visit);
+    const { identity, managedFields } = scan;
     if (valueEnd === undefined || identity === undefined) return STOP;
+    found.object = new Received(identity, bytes, [valueStart, valueEnd], managedFields);
     // Of two the last counts, as for a parser.
-    const isLast = isLastMetadata(bytes, valueEnd);
-    found[0] = { identity, start: valueStart, end: valueEnd, managedFields, isLast };
-    return isLast ? STOP : valueEnd;
+    found.isLast = isLastMetadata(bytes, valueEnd);
+    return found.isLast ? STOP : valueEnd;
   });
-  return end !== undefined || found[0]?.isLast === true ? found[0] : undefined;
+  return end !== undefined || found.isLast ? found.object : undefined;
 }
 
 /** Whether no key after this position can be `metadata`, neither as it is written nor with escapes. */
@@ -96,50 +109,63 @@ function isLastMetadata(bytes: Buffer, from: number): boolean {
   return bytes.indexOf(BACKSLASH, from) === -1 && bytes.indexOf(METADATA_KEY, from) === -1;
 }
 
-type IdentityField = keyof Identity;
-
-/** By their length, which tells them apart. */
-const fieldNames: ReadonlyMap<number, IdentityField | 'managedFields'> = new Map(
-  (['name', 'namespace', 'uid', 'resourceVersion', 'managedFields'] as const).map((name) => [name.length, name]),
-);
+/** What a scan looks for. No two are of one length, which tells them apart. */
+const fieldNames = ['name', 'namespace', 'uid', 'resourceVersion', 'managedFields'] as const;
+const [NAME, NAMESPACE, UID, RESOURCE_VERSION, MANAGED_FIELDS] = [0, 1, 2, 3, 4] as const;
+const fieldByLength: readonly (number | undefined)[] = Array.from({ length: 16 }, (_, length) => {
+  const field = fieldNames.findIndex((name) => name.length === length);
+  return field === -1 ? undefined : field;
+});
+const NO_BYTES = Buffer.alloc(0);
 
 /** Of two members with one name the last counts, as for a parser; of two managedFields none, so that both are parsed. */
-class IdentityFields {
-  readonly #bytes: Buffer;
-  readonly #fields: Partial<Record<IdentityField, string | undefined>> = {
-    name: undefined,
-    namespace: undefined,
-    uid: undefined,
-    resourceVersion: undefined,
-  };
-  readonly #managedFields: Member[] = [];
+class MetadataScan {
+  #bytes: Buffer = NO_BYTES;
+  /** Where the values start and end; 0 where there is none. */
+  readonly #starts = new Uint32Array(fieldNames.length);
+  readonly #ends = new Uint32Array(fieldNames.length);
+  #managedFieldsKey = 0;
+  #managedFieldsSeen = 0;
 
-  constructor(bytes: Buffer) {
+  start(bytes: Buffer): void {
     this.#bytes = bytes;
+    this.#starts.fill(0);
+    this.#managedFieldsSeen = 0;
   }
 
-  /** Undefined while a part is missing; only the namespace may. */
+  /** Undefined while a part is missing, only the namespace may, and where one is more than plain text. */
   get identity(): Identity | undefined {
-    const { name, namespace, uid, resourceVersion } = this.#fields;
+    const [name, namespace, uid] = [this.#text(NAME), this.#text(NAMESPACE), this.#text(UID)];
+    const resourceVersion = this.#text(RESOURCE_VERSION);
     if (name === undefined || uid === undefined || resourceVersion === undefined) return undefined;
+    if (namespace === undefined && this.#starts[NAMESPACE] !== 0) return undefined;
     return { name, namespace, uid, resourceVersion };
   }
 
   get managedFields(): Member | undefined {
-    return this.#managedFields.length === 1 ? this.#managedFields[0] : undefined;
+    if (this.#managedFieldsSeen !== 1) return undefined;
+    const valueStart = this.#starts[MANAGED_FIELDS] ?? 0;
+    return { start: this.#managedFieldsKey, valueStart, end: this.#ends[MANAGED_FIELDS] ?? 0 };
   }
 
   readonly visit = (keyStart: number, keyEnd: number, valueStart: number): number => {
-    const bytes = this.#bytes;
-    const valueEnd = afterValue(bytes, valueStart);
-    const field = fieldNames.get(keyEnd - keyStart);
-    if (field === undefined || !isName(bytes, [keyStart, keyEnd], field)) return valueEnd;
-    if (field === 'managedFields') {
-      this.#managedFields.push({ start: keyStart - 1, valueStart, end: valueEnd });
-      return valueEnd;
+    const valueEnd = afterValue(this.#bytes, valueStart);
+    const field = fieldByLength[keyEnd - keyStart];
+    if (field === undefined || !isName(this.#bytes, keyStart, keyEnd, fieldNames[field] ?? '')) return valueEnd;
+    this.#starts[field] = valueStart;
+    this.#ends[field] = valueEnd;
+    if (field === MANAGED_FIELDS) {
+      this.#managedFieldsKey = keyStart - 1;
+      this.#managedFieldsSeen += 1;
     }
-    const value = plainString(bytes, valueStart, valueEnd);
-    this.#fields[field] = value;
-    return value === undefined ? STOP : valueEnd;
+    return valueEnd;
   };
+
+  #text(field: number): string | undefined {
+    const start = this.#starts[field] ?? 0;
+    return start === 0 ? undefined : plainString(this.#bytes, start, this.#ends[field] ?? 0);
+  }
 }
+
+/** One for all objects: one of its own would cost an object more than the scan. */
+const scan = new MetadataScan();

@@ -118,8 +118,8 @@ export class ServerStages {
         const resourceVersion = await this.#lookAtAll();
         this.#seesAll = true;
         const options = { namespace, resourceVersion, timeoutSeconds: 3000 };
-        for await (const event of client.watch(resource, options, signal)) {
-          if (event.type !== 'BOOKMARK') this.#note(event);
+        for await (const events of client.watch(resource, options, signal)) {
+          for (const event of events) if (event.type !== 'BOOKMARK') this.#note(event);
         }
       } catch (error) {
         if (!(error instanceof KubeError) && !isAborted(signal)) throw error;

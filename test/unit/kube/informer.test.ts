@@ -5,7 +5,7 @@ import { CodedError } from '../../../src/base/errors.ts';
 import { KubeError } from '../../../src/kube/errors.ts';
 import type { ResourceHandler } from '../../../src/kube/handler.ts';
 import { Informer } from '../../../src/kube/informer.ts';
-import { FullStore, type ObjectStore } from '../../../src/kube/store.ts';
+import { FullStore, IdentityStore, type ObjectStore } from '../../../src/kube/store.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { FakeKubeClient } from '../../support/fake-kube-client.ts';
 import { aModel } from '../../support/objects.ts';
@@ -26,6 +26,18 @@ function recorder() {
     delete: (object, unknown) => void told.push(`delete ${name(object)}${unknown ? ' unknown' : ''}`),
   };
   return { handler, take: () => told.splice(0).sort() };
+}
+
+/** To be told of an object takes longer than one turn of the event loop may take. */
+function slow(handler: ResourceHandler): ResourceHandler {
+  return {
+    ...handler,
+    add: (object, initial) => {
+      handler.add(object, initial);
+      const end = performance.now() + 11;
+      while (performance.now() < end);
+    },
+  };
 }
 
 function setUp<Store extends ObjectStore>(store: Store, { streaming = true } = {}) {
@@ -247,6 +259,35 @@ describe('Informer', () => {
     client.put(aModel({ name: 'c' }));
     await clock.advance(0);
     assert.deepEqual(late.take(), []);
+    await stop();
+  });
+
+  it('gives others a turn while a late handler is told of much, and tells it of each object and change once', async () => {
+    const { client, clock, informer, start } = setUp(new IdentityStore());
+    for (const name of ['a', 'b', 'c', 'd']) client.put(aModel({ name, uid: name, finalizers: [] }));
+    const stop = start();
+    await clock.advance(0);
+    const late = recorder();
+    const registration = informer.addHandler(slow(late.handler));
+    assert.deepEqual([late.take(), registration.synced], [['add a initial'], false]);
+    client.put(aModel({ name: 'a', uid: 'a' }));
+    client.put(aModel({ name: 'c', uid: 'c' }));
+    client.remove('a-namespace/d');
+    await clock.advance(0);
+    assert.deepEqual([late.take(), registration.synced], [['add b initial', 'add c initial', 'update a'], true]);
+    await stop();
+  });
+
+  it('tells a late handler nothing more once it is removed, also of what was there before', async () => {
+    const { client, clock, informer, start } = setUp(new FullStore());
+    for (const name of ['a', 'b']) client.put(aModel({ name, uid: name }));
+    const stop = start();
+    await clock.advance(0);
+    const late = recorder();
+    const registration = informer.addHandler(slow(late.handler));
+    registration.remove();
+    await clock.advance(0);
+    assert.deepEqual(late.take(), ['add a initial']);
     await stop();
   });
 

@@ -28,14 +28,14 @@ export class ScriptedClient implements Pick<KubeClient, 'list' | 'watch'> {
     return answer instanceof KubeError ? Promise.reject(answer) : Promise.resolve(answer);
   }
 
-  async *watch(_resource: unknown, options: WatchOptions, signal: AbortSignal): AsyncGenerator<WatchEvent> {
+  async *watch(_resource: unknown, options: WatchOptions, signal: AbortSignal): AsyncGenerator<readonly WatchEvent[]> {
     this.watches.push(options);
     this.open += 1;
     try {
       for (const step of this.watchScripts.shift() ?? ['wait' as const]) {
         if (step === 'wait') await this.#untilBroken(signal);
         else if (step instanceof KubeError) throw step;
-        else yield step;
+        else yield [step];
       }
     } finally {
       this.open -= 1;
