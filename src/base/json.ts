@@ -39,5 +39,17 @@ export function hasSortedKeys(value: unknown): boolean {
 }
 
 function sorted(object: JsonObject): JsonObject {
-  return Object.fromEntries(Object.entries(object).sort(([left], [right]) => (left < right ? -1 : 1)));
+  return Object.fromEntries(sortedByKey(Object.entries(object)));
+}
+
+/** By their keys, which are all different. Themselves where nothing is to be sorted, as the API server writes them. */
+export function sortedByKey<Entry extends readonly [key: string, value: unknown]>(
+  entries: readonly Entry[],
+): readonly Entry[] {
+  for (let index = 1; index < entries.length; index += 1) {
+    if ((entries[index - 1]?.[0] ?? '') > (entries[index]?.[0] ?? '')) {
+      return entries.toSorted((left, right) => (left[0] < right[0] ? -1 : 1));
+    }
+  }
+  return entries;
 }

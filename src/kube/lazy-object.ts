@@ -8,6 +8,8 @@ export interface Content {
   readonly bytes: number;
   metadata(): ObjectMeta;
   whole(): KubernetesObject;
+  /** Keeps no more bytes than it needs, and none together with others. */
+  compact(): void;
 }
 
 class Lazy {
@@ -24,8 +26,8 @@ class Lazy {
     this.#content = content;
   }
 
-  get bytes(): number {
-    return this.#content.bytes;
+  get content(): Content {
+    return this.#content;
   }
 
   /** Reads like the metadata. */
@@ -67,9 +69,7 @@ function reading(source: (lazy: Lazy) => object): ProxyHandler<Lazy> {
   };
 }
 
-const WHOLE = Symbol('whole');
-const BYTES = Symbol('bytes');
-const METADATA = Symbol('metadata');
+const LAZY = Symbol('lazy');
 
 const ofObject: ProxyHandler<Lazy> = {
   ...reading((lazy) => lazy.whole()),
@@ -81,31 +81,36 @@ const ofObject: ProxyHandler<Lazy> = {
         return lazy.key;
       case IDENTITY:
         return lazy.identity;
-      case WHOLE:
-        return lazy.whole();
-      case BYTES:
-        return lazy.bytes;
-      case METADATA:
-        return lazy.passingMetadata();
+      case LAZY:
+        return lazy;
       default:
         return Reflect.get(lazy.whole(), key) as unknown;
     }
   },
 };
 
+function lazyOf(object: KubernetesObject): Lazy | undefined {
+  return (object as unknown as { readonly [LAZY]?: Lazy })[LAZY];
+}
+
 /** Length of the object as it was received; undefined for one that was not, or that had to be parsed at once. */
 export function receivedBytes(object: KubernetesObject): number | undefined {
-  return (object as unknown as { readonly [BYTES]?: number })[BYTES];
+  return lazyOf(object)?.content.bytes;
+}
+
+/** For an object that will wait: it arrived in one piece of memory with others, which stays as long as any of them. */
+export function compact(object: KubernetesObject): void {
+  lazyOf(object)?.content.compact();
 }
 
 /** The metadata for one look at them: of thousands of objects that wait, parsed metadata would fill the memory. */
 export function passingMetadata(object: KubernetesObject): ObjectMeta {
-  return (object as unknown as { readonly [METADATA]?: ObjectMeta })[METADATA] ?? object.metadata;
+  return lazyOf(object)?.passingMetadata() ?? object.metadata;
 }
 
 /** The same object without laziness, for who reads all of it: a plain object is much faster to read. */
 export function wholeObject(object: KubernetesObject): KubernetesObject {
-  return (object as unknown as { readonly [WHOLE]?: KubernetesObject })[WHOLE] ?? object;
+  return lazyOf(object)?.whole() ?? object;
 }
 
 const ofMetadata: ProxyHandler<Lazy> = {

@@ -1,6 +1,6 @@
 import { identityOf, type KubernetesObject, objectKey } from '../api/object.ts';
 import { ByteBudget } from '../base/byte-budget.ts';
-import { receivedBytes } from './lazy-object.ts';
+import { compact, receivedBytes } from './lazy-object.ts';
 
 /** Names the values under which an object is found, e.g. the names of its owners. */
 export type Indexer = (object: KubernetesObject) => readonly string[];
@@ -119,6 +119,8 @@ function removeFrom(values: Map<string, Set<string>>, value: string, key: string
 const HELD_BYTES = 64 * 1024 * 1024;
 /** Of an object whose size nobody knows. */
 const GUESSED_BYTES = 4096;
+/** With more objects than this before it, an object will wait long enough for its memory to matter. */
+const QUEUE = 256;
 
 interface Entry {
   uid: string;
@@ -214,7 +216,12 @@ export class IdentityStore implements ObjectStore {
   }
 
   #hold(entry: Entry, object: KubernetesObject): void {
-    if (!this.#room.tryTake(bytesOf(object))) return;
+    const received = bytesOf(object);
+    if (!this.#room.tryTake(received)) return;
+    if (this.#heldCount >= QUEUE) {
+      compact(object);
+      this.#room.give(received - bytesOf(object));
+    }
     entry.held = object;
     this.#heldCount += 1;
   }

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from '../base/json.ts';
+import { isJsonObject, type JsonObject, sortedByKey } from '../base/json.ts';
 import { ProtoDecodingError, ProtoEncodingError } from './errors.ts';
 import { MAX_DEPTH, type Position, pathOf } from './position.ts';
 
@@ -31,6 +31,6 @@ export function memberOf(object: JsonObject, name: string): unknown {
 }
 
 /** Keys in one order, so that equal maps give equal bytes. */
-export function sortedEntries(object: JsonObject): [string, unknown][] {
-  return Object.entries(object).sort(([left], [right]) => (left < right ? -1 : 1));
+export function sortedEntries(object: JsonObject): readonly (readonly [string, unknown])[] {
+  return sortedByKey(Object.entries(object));
 }

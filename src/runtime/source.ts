@@ -36,7 +36,7 @@ export interface KindSourceOptions extends Delivering {
 }
 
 const INFORMER_RETRY_MS = 10_000;
-const SYNC_POLL_MS = 100;
+const SYNC_POLL_MS = 20;
 
 /** The objects of one kind, from an informer. Synced when *this* handler has the whole initial list. */
 export function kindSource(options: KindSourceOptions): Source {

@@ -59,7 +59,9 @@ export function storedForm(
 
 /** No annotations at all where none is left. The order of the keys stays. */
 function withoutLastApplied(metadata: ObjectMeta): ObjectMeta {
-  const kept = Object.entries(metadata.annotations ?? {}).filter(([key]) => key !== LAST_APPLIED_ANNOTATION);
+  const { annotations: received = {} } = metadata;
+  if (!Object.hasOwn(received, LAST_APPLIED_ANNOTATION) && Object.keys(received).length > 0) return metadata;
+  const kept = Object.entries(received).filter(([key]) => key !== LAST_APPLIED_ANNOTATION);
   if (kept.length > 0) return { ...metadata, annotations: Object.fromEntries(kept) };
   const { annotations: _, ...rest } = metadata;
   return rest;

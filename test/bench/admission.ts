@@ -17,6 +17,7 @@ import { ApiServer, contentTypes, pathOf } from '../support/api-server.ts';
 import { aManifest, kind } from '../support/cluster.ts';
 import { createOf, type Load, type LoadResult, residentMib, run, type Target } from './admission-load.ts';
 import { type Bench, type BenchReport, median, quantile, rounded } from './report.ts';
+import { untilKindsAreFound } from './settled.ts';
 import { buildShipped, type ShippedProgram } from './shipped.ts';
 
 const ROUNDS = 5;
@@ -186,6 +187,7 @@ async function measureCreates(report: BenchReport, { main, env }: ShippedProgram
       await applyManifests(controlPlane, join(place.directory, 'config/overlays/local'));
       await leaveOut(api, UNGUARDED);
       await createsAtRate(api, 'warm-up');
+      await untilKindsAreFound(controlPlane);
       const all: Latencies = { guarded: [], unguarded: [] };
       for (let round = 0; round < ROUNDS; round += 1) {
         const { guarded, unguarded } = await createsAtRate(api, `round-${round}`);

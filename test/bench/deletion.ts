@@ -1,7 +1,8 @@
 // What the promise of the product costs: deletions, evictions and restarts of many objects, on real parts.
 import { defaultKinds } from '../../src/api/kinds.ts';
 import { type Bench, type BenchReport, type BenchSize, rounded } from './report.ts';
-import { parallel, resource, uids, until, World } from './sync-world.ts';
+import { parallel, resource, uids, World } from './sync-world.ts';
+import { until } from './until.ts';
 
 const OBJECTS = 10_000;
 const EVICTED = 1000;

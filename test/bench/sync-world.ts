@@ -21,7 +21,6 @@ export const resource: Resource = { group: GROUP, version: VERSION, plural: kind
 const NAMESPACES = 20;
 const CALLERS = 16;
 const CLOCK_TICKS_PER_SECOND = 100;
-const POLL_MS = 20;
 const never = new AbortController().signal;
 
 export interface CpuSeconds {
@@ -170,21 +169,6 @@ function cpuSeconds(pid: number | undefined): number {
   if (pid === undefined) return Number.NaN;
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
   return (Number(fields[11]) + Number(fields[12])) / CLOCK_TICKS_PER_SECOND;
-}
-
-/** Resolves when the check holds, with the time it was seen to, in milliseconds since 1970. */
-export async function until(
-  check: () => Promise<boolean>,
-  limitMs: number,
-  what: string,
-  pollMs: number = POLL_MS,
-): Promise<number> {
-  const deadline = Date.now() + limitMs;
-  for (;;) {
-    if (await check()) return Date.now();
-    if (Date.now() > deadline) throw new CodedError('BENCH_TIMEOUT', `Not reached within ${limitMs} ms: ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, pollMs));
-  }
 }
 
 /** The results in the order of the items. */

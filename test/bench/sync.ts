@@ -2,8 +2,10 @@
 import { createConnection } from 'mysql2/promise';
 import { prepareBatch, writePrepared } from './ceiling-writer.ts';
 import { type Bench, type BenchReport, type BenchSize, quantile, rounded } from './report.ts';
+import { untilKindsAreFound } from './settled.ts';
 import { benchRow } from './storage-objects.ts';
-import { kind, resource, uids, until, World } from './sync-world.ts';
+import { kind, resource, uids, World } from './sync-world.ts';
+import { until } from './until.ts';
 
 const OBJECTS = 10_000;
 const CEILING_BATCH = 128;
@@ -22,17 +24,33 @@ const LAG_POLL_MS = 20;
 export const syncBench: Bench = { name: 'sync', run: runSyncBench };
 
 async function runSyncBench(report: BenchReport, { objects = OBJECTS }: BenchSize): Promise<void> {
-  const world = await World.start();
-  try {
+  const peaks: number[] = [];
+  await inWorld(async (world) => {
     report.note(
       `MySQL ${world.bundle.server.version}, durable; ${objects} objects of 2 KB with 8 labels, 4 annotations`,
     );
     const ceiling = await measureCeiling(world, objects);
     await replay(world, report, { ceiling, objects });
     await burst(world, report, objects);
-    for (const rate of RATES) await lag(world, report, rate);
-    report.figure('rss_mib', rounded(world.peakMib(), 0));
+    peaks.push(world.peakMib());
     await outage(world, report);
+  });
+  await inWorld(async (world) => {
+    await world.bundle.reconciler.start();
+    await world.create(uids('updated', UPDATED));
+    await untilKindsAreFound(world.bundle.controlPlane);
+    report.note(`updates over ${UPDATED} objects, the only ones of this cluster`);
+    for (const rate of RATES) await lag(world, report, rate);
+    peaks.push(world.peakMib());
+  });
+  report.figure('rss_mib', rounded(Math.max(...peaks), 0));
+}
+
+/** A cluster and a database of their own. */
+async function inWorld(work: (world: World) => Promise<void>): Promise<void> {
+  const world = await World.start();
+  try {
+    await work(world);
   } finally {
     await world.stop();
   }
@@ -75,6 +93,7 @@ async function replay(
   const creating = performance.now();
   await world.create(uids('replay', objects));
   report.note(`created ${objects} objects in ${rounded((performance.now() - creating) / 1000, 1)} s`);
+  await untilKindsAreFound(world.bundle.controlPlane);
   const mysqlBefore = world.cpu().mysql;
   const starting = world.bundle.reconciler.start();
   const ended = await until(
@@ -126,7 +145,7 @@ async function update(
   seconds: number,
   answered: (uid: string, version: string) => void,
 ): Promise<void> {
-  const objects = (await world.objects()).filter(({ metadata }) => metadata.name.includes('replay')).slice(0, UPDATED);
+  const objects = (await world.objects()).slice(0, UPDATED);
   const calls: Promise<unknown>[] = [];
   const started = performance.now();
   for (let index = 0; index < rate * seconds; index += 1) {

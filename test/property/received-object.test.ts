@@ -6,6 +6,7 @@ import { isJsonObject } from '../../src/base/json.ts';
 import { parseLossless } from '../../src/base/lossless-json.ts';
 import { splitList } from '../../src/kube/http/json-scan.ts';
 import { readLazily, readWhole } from '../../src/kube/http/received-object.ts';
+import { compact, receivedBytes } from '../../src/kube/lazy-object.ts';
 import { anyObjectText, plainObjectText } from '../support/json-text.ts';
 
 /** What a parser makes of it, without the object's own managedFields. */
@@ -70,6 +71,37 @@ describe('an object read out of bytes', () => {
       }),
       { numRuns: 3000 },
     );
+  });
+
+  it('is the same object once it keeps its memory for itself, in no more bytes than before', () => {
+    fc.assert(
+      fc.property(anyText, (text) => {
+        const wanted = expected(text) as Record<string, unknown>;
+        const [object, read] = [readLazily(Buffer.from(text)), readLazily(Buffer.from(text))];
+        const before = receivedBytes(object);
+        compact(object);
+        assert.ok((receivedBytes(object) ?? 0) <= (before ?? 0));
+        assert.deepEqual({ ...object.metadata }, { ...(wanted['metadata'] as object) });
+        assert.equal(JSON.stringify(object), JSON.stringify(wanted));
+        // Also after it was read.
+        assert.deepEqual({ ...read.metadata }, { ...(wanted['metadata'] as object) });
+        compact(read);
+        compact(read);
+        assert.deepEqual(read, wanted);
+      }),
+      { numRuns: 3000 },
+    );
+  });
+
+  it('keeps neither the bytes it came with nor managedFields when it keeps its memory for itself', () => {
+    const fields = '"managedFields":[{"manager":"m"}],';
+    const text = `{"metadata":{${fields}"name":"a","uid":"u","resourceVersion":"1"},"spec":{"a":1}}`;
+    const bytes = Buffer.from(text);
+    const object = readLazily(bytes);
+    compact(object);
+    bytes.fill('!');
+    assert.deepEqual(object['spec'], { a: 1 });
+    assert.equal(receivedBytes(object), text.length - fields.length);
   });
 
   it('is not parsed for its identity when the API server wrote it', () => {

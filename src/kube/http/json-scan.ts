@@ -167,13 +167,27 @@ export function findMember(bytes: Buffer, from: number, name: string): Member | 
 }
 
 /** The text of all bytes but those of a member, and of the comma between it and the others. */
-export function textWithout(bytes: Buffer, { start, end }: Member): string {
+export function textWithout(bytes: Buffer, member: Member): string {
+  const [from, to] = cutOf(bytes, member);
+  return bytes.toString('utf8', 0, from) + bytes.toString('utf8', to);
+}
+
+/** A copy, in memory of its own. */
+export function bytesWithout(bytes: Buffer, member: Member): Buffer {
+  const [from, to] = cutOf(bytes, member);
+  const rest = Buffer.allocUnsafeSlow(bytes.length - (to - from));
+  bytes.copy(rest, 0, 0, from);
+  bytes.copy(rest, from, to);
+  return rest;
+}
+
+function cutOf(bytes: Buffer, { start, end }: Member): readonly [from: number, to: number] {
   const next = afterSpace(bytes, end, bytes.length);
-  if (bytes[next] === COMMA) return bytes.toString('utf8', 0, start) + bytes.toString('utf8', next + 1);
+  if (bytes[next] === COMMA) return [start, next + 1];
   // The last member: the comma before it goes too, where it is not the only one.
   let previous = start - 1;
   while (previous > 0 && (bytes[previous] ?? 0) <= SPACE) previous -= 1;
-  return bytes.toString('utf8', 0, bytes[previous] === COMMA ? previous : start) + bytes.toString('utf8', end);
+  return [bytes[previous] === COMMA ? previous : start, end];
 }
 
 export interface ListText {

@@ -6,6 +6,7 @@ import { parseLossless } from '../../base/lossless-json.ts';
 import { type Content, lazyObject } from '../lazy-object.ts';
 import {
   afterValue,
+  bytesWithout,
   findMember,
   isName,
   type Member,
@@ -41,6 +42,7 @@ function parseWithout(bytes: Buffer, fields: Member | undefined): KubernetesObje
   if (fields !== undefined) return parseLossless(textWithout(bytes, fields)) as KubernetesObject;
   const object = parseLossless(bytes.toString('utf8')) as KubernetesObject;
   if (!isJsonObject(object) || !isJsonObject(object.metadata)) return object;
+  if (!Object.hasOwn(object.metadata, 'managedFields')) return object;
   return { ...object, metadata: withoutManagedFields(object.metadata) };
 }
 
@@ -53,12 +55,12 @@ function withoutManagedFields(metadata: ObjectMeta): ObjectMeta {
 /** An object that was received, and what a scan has found in it. */
 class Received implements Content {
   readonly identity: Identity;
-  readonly #bytes: Buffer;
+  #bytes: Buffer;
   /** Of the value of the metadata. */
   readonly #start: number;
-  readonly #end: number;
+  #end: number;
   /** Undefined where none, or not surely one, is there. */
-  readonly #managedFields: Member | undefined;
+  #managedFields: Member | undefined;
 
   constructor(identity: Identity, bytes: Buffer, metadata: readonly [start: number, end: number], fields?: Member) {
     this.identity = identity;
@@ -81,6 +83,19 @@ class Received implements Content {
   whole(): KubernetesObject {
     return parseWithout(this.#bytes, this.#managedFields);
   }
+
+  compact(): void {
+    const [bytes, fields] = [this.#bytes, this.#managedFields];
+    this.#bytes = fields === undefined ? copyOf(bytes) : bytesWithout(bytes, fields);
+    this.#end -= bytes.length - this.#bytes.length;
+    this.#managedFields = undefined;
+  }
+}
+
+function copyOf(bytes: Buffer): Buffer {
+  const copy = Buffer.allocUnsafeSlow(bytes.length);
+  bytes.copy(copy);
+  return copy;
 }
 
 function shifted(member: Member, by: number): Member {

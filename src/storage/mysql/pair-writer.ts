@@ -5,17 +5,22 @@ import { refuseTooLarge, statementBytes } from './packet.ts';
 import type { SqlSession } from './pool.ts';
 import type { PairStatements } from './statements.ts';
 
+type Pair = readonly [key: string, value: string];
+
 export interface PairChange {
   readonly uid: string;
   /** What there shall be, and nothing else. */
-  readonly pairs: readonly (readonly [key: string, value: string])[];
+  readonly pairs: readonly Pair[];
   /** What the table has in each row beyond the pair: the creation time of the object for labels, nothing for annotations. */
   readonly extra: readonly string[];
   /** `true`: the object is new, so nothing has to be read. */
   readonly known: boolean;
 }
 
-type Pair = readonly [uid: string, key: string, value: string, ...extra: string[]];
+interface PairOfObject {
+  readonly change: PairChange;
+  readonly pair: Pair;
+}
 
 const PUT_ROWS = 256;
 const REMOVE_ROWS = 64;
@@ -27,28 +32,38 @@ export async function writePairs(
   changes: readonly PairChange[],
 ): Promise<ReadonlySet<string>> {
   const stored = await readStored(session, statements, changes);
-  const put: Pair[] = [];
-  const removed: Pair[] = [];
-  for (const { uid, pairs, extra } of changes) {
-    const before = stored.get(uid);
-    for (const [key, value] of pairs) {
-      if (before?.get(key) !== value) put.push([uid, key, value, ...extra]);
-      before?.delete(key);
+  const put: PairOfObject[] = [];
+  const removed: PairOfObject[] = [];
+  for (const change of changes) {
+    const before = stored.get(change.uid);
+    for (const pair of change.pairs) {
+      if (before?.get(pair[0]) !== pair[1]) put.push({ change, pair });
+      before?.delete(pair[0]);
     }
-    for (const [key] of before ?? []) removed.push([uid, key, '']);
+    for (const key of before?.keys() ?? []) removed.push({ change, pair: [key, ''] });
   }
   const limits = { bytesOf: bytesOfPair, maxBytes: statementBytes(session) };
   for (const chunk of chunks(removed, { ...limits, maxRows: REMOVE_ROWS })) {
     await session.execute(
       statements.remove(chunk.length),
-      chunk.flatMap(([uid, key]) => [uid, key]),
+      chunk.flatMap(({ change, pair }) => [change.uid, pair[0]]),
     );
   }
   for (const chunk of chunks(put, { ...limits, maxRows: PUT_ROWS })) {
-    refuseTooLarge(session, bytesOfPair(chunk[0] ?? ['', '', '']));
-    await session.execute(statements.put(chunk.length), chunk.flat());
+    refuseTooLarge(session, bytesOfPair(chunk[0]));
+    await session.execute(statements.put(chunk.length), parametersOf(chunk));
   }
-  return new Set([...put, ...removed].map(([uid]) => uid));
+  return new Set([...put, ...removed].map(({ change }) => change.uid));
+}
+
+/** An object has a dozen pairs: nothing is made for each but its parameters. */
+function parametersOf(pairs: readonly PairOfObject[]): readonly string[] {
+  const parameters: string[] = [];
+  for (const { change, pair } of pairs) {
+    parameters.push(change.uid, pair[0], pair[1]);
+    for (const value of change.extra) parameters.push(value);
+  }
+  return parameters;
 }
 
 async function readStored(
@@ -68,6 +83,6 @@ async function readStored(
   return stored;
 }
 
-function bytesOfPair([uid, key, value]: Pair): number {
-  return uid.length + (key.length + value.length) * 3;
+function bytesOfPair(item: PairOfObject | undefined): number {
+  return item === undefined ? 0 : item.change.uid.length + (item.pair[0].length + item.pair[1].length) * 3;
 }

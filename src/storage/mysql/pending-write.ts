@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { sortedByKey } from '../../base/json.ts';
 import type { ObjectRow, RowState } from '../row.ts';
 import type { SqlParameter } from './pool.ts';
 import { toSqlTime } from './sql-time.ts';
@@ -84,8 +85,7 @@ export function pairBytes(pairs: Pairs): number {
 
 /** Tells whether two sets of pairs are the same without reading them. The order of the pairs does not matter. */
 export function pairsHash(pairs: Pairs): Buffer {
-  const sorted = [...pairs].sort(([left], [right]) => (left < right ? -1 : left > right ? 1 : 0));
-  return hash('sha256', JSON.stringify(sorted), 'buffer').subarray(0, 16);
+  return hash('sha256', JSON.stringify(sortedByKey(pairs)), 'buffer').subarray(0, 16);
 }
 
 function sqlTimeOrNull(time: Date | undefined): string | null {

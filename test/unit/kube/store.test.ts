@@ -52,6 +52,19 @@ describe('IdentityStore', () => {
     assert.equal(store.get('a-namespace/a-model')?.metadata.resourceVersion, '2');
   });
 
+  it('keeps an object that will wait for long without managedFields, and counts what it keeps', () => {
+    const fields = '"managedFields":[{"manager":"m"}],';
+    const text = (name: string): string =>
+      `{"metadata":{${fields}"name":"${name}","namespace":"n","uid":"u","resourceVersion":"1"}}`;
+    const room = new ByteBudget(1_000_000);
+    const store = new IdentityStore(room);
+    const names = Array.from({ length: 300 }, (_, index) => `object-${1000 + index}`);
+    for (const name of names) store.set(readLazily(Buffer.from(text(name))));
+    assert.equal(room.used, 300 * text('object-1000').length - (300 - 256) * fields.length);
+    for (const name of names) store.release(`n/${name}`, '1');
+    assert.deepEqual([store.heldCount, room.used], [0, 0]);
+  });
+
   it('holds no more than there is room for, in bytes, of all stores that share it', () => {
     const received = (name: string): KubernetesObject => readLazily(Buffer.from(JSON.stringify(aModel({ name }))));
     const size = JSON.stringify(aModel({ name: 'a' })).length;
