@@ -15,7 +15,7 @@ export interface Content {
 class Lazy {
   readonly identity: Identity;
   readonly key: string;
-  readonly #content: Content;
+  readonly content: Content;
   #view: ObjectMeta | undefined;
   #metadata: ObjectMeta | undefined;
   #whole: KubernetesObject | undefined;
@@ -23,11 +23,7 @@ class Lazy {
   constructor(identity: Identity, content: Content) {
     this.identity = identity;
     this.key = `${identity.namespace ?? ''}/${identity.name}`;
-    this.#content = content;
-  }
-
-  get content(): Content {
-    return this.#content;
+    this.content = content;
   }
 
   /** Reads like the metadata. */
@@ -37,17 +33,17 @@ class Lazy {
   }
 
   metadata(): ObjectMeta {
-    this.#metadata ??= this.#content.metadata();
+    this.#metadata ??= this.content.metadata();
     return this.#metadata;
   }
 
   /** The metadata, which are not kept for the next one who asks. */
   passingMetadata(): ObjectMeta {
-    return this.#metadata ?? this.#whole?.metadata ?? this.#content.metadata();
+    return this.#metadata ?? this.#whole?.metadata ?? this.content.metadata();
   }
 
   whole(): KubernetesObject {
-    this.#whole ??= this.#content.whole();
+    this.#whole ??= this.content.whole();
     return this.#whole;
   }
 }
