@@ -32,8 +32,8 @@ async function runSyncBench(report: BenchReport, { objects = OBJECTS }: BenchSiz
     const ceiling = await measureCeiling(world, objects);
     await replay(world, report, { ceiling, objects });
     await burst(world, report, objects);
-    peaks.push(world.peakMib());
     await outage(world, report);
+    peaks.push(world.peakMib());
   });
   await inWorld(async (world) => {
     await world.bundle.reconciler.start();

@@ -42,8 +42,8 @@ function parseWithout(bytes: Buffer, fields: Member | undefined): KubernetesObje
   if (fields !== undefined) return parseLossless(textWithout(bytes, fields)) as KubernetesObject;
   const object = parseLossless(bytes.toString('utf8')) as KubernetesObject;
   if (!isJsonObject(object) || !isJsonObject(object.metadata)) return object;
-  if (!Object.hasOwn(object.metadata, 'managedFields')) return object;
-  return { ...object, metadata: withoutManagedFields(object.metadata) };
+  const metadata = withoutManagedFields(object.metadata);
+  return metadata === object.metadata ? object : { ...object, metadata };
 }
 
 function withoutManagedFields(metadata: ObjectMeta): ObjectMeta {
