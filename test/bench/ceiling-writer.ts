@@ -9,6 +9,8 @@ import type { ObjectRow } from '../../src/storage/row.ts';
 
 const MAIN_ROWS = 64;
 const PAIR_ROWS = 256;
+const ANNOTATION_COLUMNS = ['obj_uid', 'key', 'value'];
+const LABEL_COLUMNS = [...ANNOTATION_COLUMNS, 'obj_create_time'];
 
 /** Statements and parameters of one transaction. */
 export type PreparedBatch = readonly {
@@ -26,20 +28,24 @@ export function prepareBatch(rows: readonly ObjectRow[], phase: 'insert' | 'upda
     rows.flatMap((row) =>
       row[part].map(([key, value]) => [row.uid, key, value, ...(part === 'labels' ? [toSqlTime(row.createTime)] : [])]),
     );
-  const insertOnly = (sql: string): string =>
-    phase === 'update' ? sql : sql.replace(/ ON DUPLICATE KEY UPDATE .*$/, '');
   const pieces = (items: readonly (readonly unknown[])[], size: number, sql: (count: number) => string) =>
     Array.from({ length: Math.ceil(items.length / size) }, (_, index) => {
       const piece = items.slice(index * size, (index + 1) * size);
       const parameters = piece.flat().map((value) => (value instanceof Uint8Array ? Buffer.from(value) : value));
-      return { sql: insertOnly(sql(piece.length)), parameters: parameters as (string | number | Buffer | null)[] };
+      return { sql: sql(piece.length), parameters: parameters as (string | number | Buffer | null)[] };
     });
   if (phase === 'update') return pieces(mains, MAIN_ROWS, statements.write);
   return [
     ...pieces(mains, MAIN_ROWS, statements.insert),
-    ...pieces(pairsOf('labels'), PAIR_ROWS, statements.labels.put),
-    ...pieces(pairsOf('annotations'), PAIR_ROWS, statements.annotations.put),
+    ...pieces(pairsOf('labels'), PAIR_ROWS, insertPairs(`${first.kind.table}_labels`, LABEL_COLUMNS)),
+    ...pieces(pairsOf('annotations'), PAIR_ROWS, insertPairs(`${first.kind.table}_annotations`, ANNOTATION_COLUMNS)),
   ];
+}
+
+function insertPairs(table: string, columns: readonly string[]): (rows: number) => string {
+  const list = columns.map((column) => `\`${column}\``).join(', ');
+  const row = `(${columns.map(() => '?').join(', ')})`;
+  return (rows) => `INSERT INTO \`${table}\` (${list}) VALUES ${Array(rows).fill(row).join(', ')}`;
 }
 
 export async function writePrepared(connection: Connection, batch: PreparedBatch): Promise<void> {

@@ -74,6 +74,9 @@ for (const flavour of ['mysql', 'mariadb'] as const) {
         bad('bad-name', { name: 'n'.repeat(300) }),
         bad('bad-version', { resourceVersion: '99999999999999999999999' }),
         bad('bad-label', { labels: [['key', 'v'.repeat(64)]] }),
+        bad('bad-label-long', { labels: [['key', 'v'.repeat(200)]] }),
+        bad('bad-key', { labels: [['k'.repeat(318), 'value']] }),
+        bad('bad-note', { annotations: [['k'.repeat(400), 'value']] }),
       ];
       const rows = [...good.slice(0, 30), ...poison, ...good.slice(30)];
       const results = await Promise.allSettled(rows.map((row) => storage().upsert(row)));

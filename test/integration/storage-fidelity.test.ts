@@ -1,6 +1,7 @@
 // What goes in comes out, at the limits of Kubernetes, and the statements of the original program read it too.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import fc from 'fast-check';
 import { systemClock } from '../../src/base/clock.ts';
 import { canonicalJson, type JsonObject } from '../../src/base/json.ts';
 import { parseLossless } from '../../src/base/lossless-json.ts';
@@ -45,6 +46,43 @@ for (const flavour of ['mysql', 'mariadb'] as const) {
       const row = aModelRow({ uid: 'odd', name: 'odd' }, spec);
       assert.match(row.json, /9007199254740993/);
       assert.equal(content((await stored(row)).json), content(row.json));
+    });
+
+    it('keeps labels and annotations of any text, be they new, changed or added to others', async () => {
+      const text = fc.string({ unit: 'binary', maxLength: 40 });
+      const pairs = (value: fc.Arbitrary<string>) =>
+        fc.uniqueArray(fc.tuple(text, value), { selector: ([key]) => key, maxLength: 6 });
+      let index = 0;
+      await fc.assert(
+        fc.asyncProperty(
+          pairs(text),
+          pairs(fc.string({ unit: 'binary', maxLength: 500 })),
+          async (labels, annotations) => {
+            index += 1;
+            const id = { uid: `texts-${index}`, name: `texts-${index}` };
+            for (const [version, kept] of [
+              [1, 3],
+              [2, 6],
+              [3, 2],
+            ] as const) {
+              const row = {
+                ...aModelRow({ ...id, resourceVersion: String(version) }),
+                labels: labels.slice(-kept),
+                annotations: annotations
+                  .slice(-kept)
+                  .map(([key, value]): [string, string] => [key, `${version}${value}`]),
+              };
+              await storage().upsert(row);
+              for (const part of ['labels', 'annotations'] as const) {
+                const sql = `SELECT \`key\`, \`value\` FROM model_${part} WHERE obj_uid = ?`;
+                const found = (await query(sql, [id.uid])).map((pair) => [String(pair['key']), String(pair['value'])]);
+                assert.deepEqual(found.toSorted(), row[part].toSorted());
+              }
+            }
+          },
+        ),
+        { numRuns: 40 },
+      );
     });
 
     it('cuts what is too long for its column in the column alone', async () => {

@@ -1,26 +1,42 @@
 /** Rows of a statement: few sizes, so that each text is prepared once per connection. */
 export const statementSizes = [256, 64, 16, 8, 4, 2, 1] as const;
 
-export interface ChunkLimits<T> {
+export interface ByteLimits<T> {
   readonly bytesOf: (item: T) => number;
   /** Bytes of a statement with more than one item; a single item may be larger. */
   readonly maxBytes: number;
+}
+
+export interface ChunkLimits<T> extends ByteLimits<T> {
   readonly maxRows: number;
 }
 
 /** Cuts the items, in their order, into pieces of the statement sizes. */
 export function chunks<T>(items: readonly T[], limits: ChunkLimits<T>): readonly (readonly T[])[] {
+  return cut(items, limits, (fitting) => statementSizes.find((size) => size <= fitting) ?? 1);
+}
+
+/** Cuts the items, in their order, for statements that take any number. */
+export function piecesOfBytes<T>(items: readonly T[], limits: ByteLimits<T>): readonly (readonly T[])[] {
+  return cut(items, { ...limits, maxRows: Infinity }, (fitting) => fitting);
+}
+
+function cut<T>(
+  items: readonly T[],
+  limits: ChunkLimits<T>,
+  sizeFor: (fitting: number) => number,
+): readonly (readonly T[])[] {
   const pieces: (readonly T[])[] = [];
   let start = 0;
   while (start < items.length) {
-    const length = largestFitting(items, start, limits);
+    const length = sizeFor(Math.max(1, fittingFrom(items, start, limits)));
     pieces.push(items.slice(start, start + length));
     start += length;
   }
   return pieces;
 }
 
-function largestFitting<T>(items: readonly T[], start: number, { bytesOf, maxBytes, maxRows }: ChunkLimits<T>): number {
+function fittingFrom<T>(items: readonly T[], start: number, { bytesOf, maxBytes, maxRows }: ChunkLimits<T>): number {
   let bytes = 0;
   let fitting = 0;
   for (let index = start; index < items.length && fitting < maxRows; index += 1) {
@@ -28,7 +44,7 @@ function largestFitting<T>(items: readonly T[], start: number, { bytesOf, maxByt
     if (bytes > maxBytes) break;
     fitting += 1;
   }
-  return statementSizes.find((size) => size <= fitting) ?? 1;
+  return fitting;
 }
 
 /** The items, with the last one repeated up to the next statement size: for lists where repeats change nothing. */

@@ -52,6 +52,7 @@ export const translationByNumber: ReadonlyMap<number, Translation> = new Map<num
   [1118, refused], // ER_TOO_BIG_ROWSIZE
   [1153, refused], // ER_NET_PACKET_TOO_LARGE
   [1264, refused], // ER_WARN_DATA_OUT_OF_RANGE
+  [1265, refused], // WARN_DATA_TRUNCATED
   [1292, refused], // ER_TRUNCATED_WRONG_VALUE
   [1366, refused], // ER_TRUNCATED_WRONG_VALUE_FOR_FIELD
   [1406, refused], // ER_DATA_TOO_LONG

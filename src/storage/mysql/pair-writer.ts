@@ -1,11 +1,14 @@
 // Labels and annotations are written as differences: read in one query for the whole batch, then only what changed is
 // removed or put. The main rows are locked by then, so nobody else touches these pairs.
-import { chunks, padded, statementSizes } from './chunks.ts';
+import { chunks, padded, piecesOfBytes, statementSizes } from './chunks.ts';
 import { refuseTooLarge, statementBytes } from './packet.ts';
 import type { SqlSession } from './pool.ts';
 import type { PairStatements } from './statements.ts';
 
 type Pair = readonly [key: string, value: string];
+
+/** At most, on the wire. */
+const BYTES_PER_CHARACTER = 3;
 
 export interface PairChange {
   readonly uid: string;
@@ -17,12 +20,6 @@ export interface PairChange {
   readonly known: boolean;
 }
 
-interface PairOfObject {
-  readonly change: PairChange;
-  readonly pair: Pair;
-}
-
-const PUT_ROWS = 256;
 const REMOVE_ROWS = 64;
 
 /** The uids whose pairs had to be changed. */
@@ -32,38 +29,41 @@ export async function writePairs(
   changes: readonly PairChange[],
 ): Promise<ReadonlySet<string>> {
   const stored = await readStored(session, statements, changes);
-  const put: PairOfObject[] = [];
-  const removed: PairOfObject[] = [];
+  const put: PairChange[] = [];
+  const removed: (readonly [uid: string, key: string])[] = [];
   for (const change of changes) {
     const before = stored.get(change.uid);
-    for (const pair of change.pairs) {
-      if (before?.get(pair[0]) !== pair[1]) put.push({ change, pair });
-      before?.delete(pair[0]);
-    }
-    for (const key of before?.keys() ?? []) removed.push({ change, pair: [key, ''] });
+    const pairs =
+      before === undefined ? change.pairs : change.pairs.filter(([key, value]) => before.get(key) !== value);
+    if (pairs.length > 0) put.push({ ...change, pairs });
+    for (const [key] of change.pairs) before?.delete(key);
+    for (const key of before?.keys() ?? []) removed.push([change.uid, key]);
   }
-  const limits = { bytesOf: bytesOfPair, maxBytes: statementBytes(session) };
-  for (const chunk of chunks(removed, { ...limits, maxRows: REMOVE_ROWS })) {
-    await session.execute(
-      statements.remove(chunk.length),
-      chunk.flatMap(({ change, pair }) => [change.uid, pair[0]]),
-    );
-  }
-  for (const chunk of chunks(put, { ...limits, maxRows: PUT_ROWS })) {
-    refuseTooLarge(session, bytesOfPair(chunk[0]));
-    await session.execute(statements.put(chunk.length), parametersOf(chunk));
-  }
-  return new Set([...put, ...removed].map(({ change }) => change.uid));
+  await remove(session, statements, removed);
+  await putAll(session, statements, put);
+  return new Set([...put.map(({ uid }) => uid), ...removed.map(([uid]) => uid)]);
 }
 
-/** An object has a dozen pairs: nothing is made for each but its parameters. */
-function parametersOf(pairs: readonly PairOfObject[]): readonly string[] {
-  const parameters: string[] = [];
-  for (const { change, pair } of pairs) {
-    parameters.push(change.uid, pair[0], pair[1]);
-    for (const value of change.extra) parameters.push(value);
+async function remove(
+  session: SqlSession,
+  statements: PairStatements,
+  removed: readonly (readonly [uid: string, key: string])[],
+): Promise<void> {
+  const limits = {
+    bytesOf: ([uid, key]: readonly [string, string]) => uid.length + key.length * BYTES_PER_CHARACTER,
+    maxBytes: statementBytes(session),
+    maxRows: REMOVE_ROWS,
+  };
+  for (const chunk of chunks(removed, limits)) await session.execute(statements.remove(chunk.length), chunk.flat());
+}
+
+async function putAll(session: SqlSession, statements: PairStatements, changes: readonly PairChange[]): Promise<void> {
+  const texts = changes.map(({ uid, pairs, extra }) => JSON.stringify([uid, pairs, ...extra]));
+  const limits = { bytesOf: (text: string) => Buffer.byteLength(text), maxBytes: statementBytes(session) };
+  for (const piece of piecesOfBytes(texts, limits)) {
+    refuseTooLarge(session, limits.bytesOf(piece[0] ?? ''));
+    await session.execute(statements.put, [`[${piece.join(',')}]`]);
   }
-  return parameters;
 }
 
 async function readStored(
@@ -81,8 +81,4 @@ async function readStored(
     }
   }
   return stored;
-}
-
-function bytesOfPair(item: PairOfObject | undefined): number {
-  return item === undefined ? 0 : item.change.uid.length + (item.pair[0].length + item.pair[1].length) * 3;
 }

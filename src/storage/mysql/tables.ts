@@ -2,8 +2,9 @@
 import { type ColumnIndex, columnLength, type IndexedColumn, type KindDefinition } from '../../api/kind.ts';
 
 /** Longest label or annotation key: a DNS prefix of 253, a slash and a name of 63. */
-const KEY_LENGTH = 317;
-const LABEL_VALUE_LENGTH = 63;
+export const KEY_LENGTH = 317;
+export const LABEL_VALUE_LENGTH = 63;
+export const UID_LENGTH = 64;
 /** Characters of the reason why a row was marked deleted. */
 export const REASON_LENGTH = 255;
 
@@ -42,7 +43,7 @@ function mainTable(kind: KindDefinition): string {
     return `  KEY \`${kind.table}_${keyName(columns)}\` (${names})`;
   });
   const lines = [
-    '  `uid` VARCHAR(64) NOT NULL',
+    `  \`uid\` VARCHAR(${UID_LENGTH}) NOT NULL`,
     '  `group_ver` VARCHAR(128) NOT NULL',
     '  `namespace` VARCHAR(253) NOT NULL',
     '  `name` VARCHAR(253) NOT NULL',
@@ -77,7 +78,7 @@ function mainTable(kind: KindDefinition): string {
 /** The creation time never changes; with it the key finds the objects with a label newest first. */
 function labelTable(kind: KindDefinition): string {
   return createTable(`${kind.table}_labels`, [
-    '  `obj_uid` VARCHAR(64) NOT NULL',
+    `  \`obj_uid\` VARCHAR(${UID_LENGTH}) NOT NULL`,
     `  \`key\` VARCHAR(${KEY_LENGTH}) NOT NULL`,
     `  \`value\` VARCHAR(${LABEL_VALUE_LENGTH}) NOT NULL`,
     '  `obj_create_time` DATETIME(6) NOT NULL',
@@ -88,7 +89,7 @@ function labelTable(kind: KindDefinition): string {
 
 function annotationTable(kind: KindDefinition): string {
   return createTable(`${kind.table}_annotations`, [
-    '  `obj_uid` VARCHAR(64) NOT NULL',
+    `  \`obj_uid\` VARCHAR(${UID_LENGTH}) NOT NULL`,
     `  \`key\` VARCHAR(${KEY_LENGTH}) NOT NULL`,
     '  `value` MEDIUMTEXT NOT NULL',
     '  PRIMARY KEY (`obj_uid`, `key`)',

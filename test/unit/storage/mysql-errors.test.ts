@@ -16,7 +16,11 @@ const table: readonly { code: string; retry: 'yes' | 'no'; numbers: readonly num
   { code: 'STORAGE_SCHEMA_MISSING', retry: 'yes', numbers: [1054, 1146] },
   { code: 'STORAGE_PERMISSION', retry: 'yes', numbers: [1142, 1143, 1227] },
   { code: 'STORAGE_CONTENTION', retry: 'yes', numbers: [1205, 1213, 1020, 1062] },
-  { code: 'ROW_REFUSED', retry: 'no', numbers: [1048, 1118, 1153, 1264, 1292, 1366, 1406, 3140, 3141, 3157, 4025] },
+  {
+    code: 'ROW_REFUSED',
+    retry: 'no',
+    numbers: [1048, 1118, 1153, 1264, 1265, 1292, 1366, 1406, 3140, 3141, 3157, 4025],
+  },
   { code: 'STORAGE_FAILURE', retry: 'yes', numbers: [1064, 9999] },
 ];
 
