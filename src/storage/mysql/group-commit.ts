@@ -5,6 +5,7 @@
 // for a short time. That also covers the commit whose answer was lost, because a write that is already there is
 // `unchanged`. A batch that fails because of its content is cut in halves until the one row that the server refuses is
 // alone; only its caller sees the error.
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { backoffMs } from '../../base/backoff.ts';
 import { type Clock, sleep } from '../../base/clock.ts';
 import {
@@ -36,6 +37,7 @@ export interface GroupCommitOptions {
   readonly clock: Clock;
 }
 
+const RESOLVED_AT_ONCE = 16;
 const TRIES = 6;
 /** A failure later than this after the first try is final: a hung server must not be waited for twice. */
 const RETRY_BUDGET_MS = 3000;
@@ -141,10 +143,7 @@ export class GroupCommit {
   async #commit(entries: readonly WriteEntry[]): Promise<void> {
     try {
       const outcomes = await this.#commitWithRetries(entries.map(({ write }) => write));
-      entries.forEach((entry, index) => {
-        this.#queue.settle(entry);
-        entry.resolve(outcomes[index] ?? 'stale');
-      });
+      await this.#resolve(entries, outcomes);
     } catch (error) {
       const parts = split(entries, error);
       for (const part of parts) await this.#commit(part);
@@ -153,6 +152,18 @@ export class GroupCommit {
         this.#queue.settle(entry);
         entry.reject(error);
       }
+    }
+  }
+
+  /**
+   * A few at a time: whoever is told goes on with its next object at once. Were all told in one turn, the other lanes
+   * would not get the answers to their statements meanwhile, and the server would have nothing to do.
+   */
+  async #resolve(entries: readonly WriteEntry[], outcomes: readonly WriteOutcome[]): Promise<void> {
+    for (const [index, entry] of entries.entries()) {
+      if (index > 0 && index % RESOLVED_AT_ONCE === 0) await nextTurn();
+      this.#queue.settle(entry);
+      entry.resolve(outcomes[index] ?? 'stale');
     }
   }
 
