@@ -80,3 +80,10 @@ export function isOptedOut(object: Marked): boolean {
 export function needsFinalizer(object: Marked): boolean {
   return object.metadata.deletionTimestamp === undefined && !hasFinalizer(object) && !isOptedOut(object);
 }
+
+/** Who wrote which field: changed by every write, and of no use to this program. */
+export function withoutManagedFields(metadata: ObjectMeta): ObjectMeta {
+  if (!Object.hasOwn(metadata, 'managedFields')) return metadata;
+  const { managedFields: _, ...rest } = metadata;
+  return rest;
+}

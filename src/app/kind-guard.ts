@@ -84,12 +84,13 @@ export function createKindGuard(watched: Watched, parts: Parts): KindGuard {
       },
     }),
     around: async (key, reconcile) => {
-      await endDeparted(key);
+      if (departures.has(key)) await endDeparted(key);
       const seen = store.get(key)?.metadata;
+      const leaving = seen !== undefined && !coverage.isPlain(key) && seen.deletionTimestamp !== undefined;
       const result = await reconcile();
       if (result.kind !== 'done' || seen === undefined) return result;
       store.release(key, seen.resourceVersion);
-      if (seen.deletionTimestamp !== undefined) departures.noteFinished(seen.uid);
+      if (leaving) departures.noteFinished(seen.uid);
       return result;
     },
     startByDifference: (controller, signal) => startByDifference(difference, { informer, controller, parts, signal }),

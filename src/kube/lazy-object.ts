@@ -46,6 +46,11 @@ class Lazy {
     this.#whole ??= this.content.whole();
     return this.#whole;
   }
+
+  /** Not kept for the next one who asks. */
+  passingWhole(): KubernetesObject {
+    return this.#whole ?? this.content.whole();
+  }
 }
 
 /** Answers every question from what the function gives, and allows no change. */
@@ -79,6 +84,9 @@ const ofObject: ProxyHandler<Lazy> = {
         return lazy.identity;
       case LAZY:
         return lazy;
+      // Asked by every promise that is given the object. No object of the API server has it.
+      case 'then':
+        return undefined;
       default:
         return Reflect.get(lazy.whole(), key) as unknown;
     }
@@ -104,9 +112,12 @@ export function passingMetadata(object: KubernetesObject): ObjectMeta {
   return lazyOf(object)?.passingMetadata() ?? object.metadata;
 }
 
-/** The same object without laziness, for who reads all of it: a plain object is much faster to read. */
+/**
+ * The same object without laziness, for one who reads all of it: a plain object is much faster to read. Parsed for each
+ * who asks, so that it is gone with them.
+ */
 export function wholeObject(object: KubernetesObject): KubernetesObject {
-  return lazyOf(object)?.whole() ?? object;
+  return lazyOf(object)?.passingWhole() ?? object;
 }
 
 const ofMetadata: ProxyHandler<Lazy> = {

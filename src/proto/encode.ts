@@ -4,7 +4,7 @@
 import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 import type { JsonObject } from '../base/json.ts';
 import type { FieldDescriptor } from './descriptor.ts';
-import { memberOf, objectAt, sortedEntries, unencodable } from './guard.ts';
+import { memberOf, objectAt, sortedKeys, unencodable } from './guard.ts';
 import { findMessage, type MessageType, rootMessage } from './message-type.ts';
 import { child, type Position, ROOT } from './position.ts';
 import { type Native, type ScalarCodec, scalarCodec } from './scalar.ts';
@@ -15,14 +15,27 @@ import { wellKnownType } from './well-known.ts';
  * Throws ProtoEncodingError where a value does not fit its definition, ProtoUnknownKindError for a kind without one.
  */
 export function encodeObject(kind: string, object: Readonly<Record<string, unknown>>): Uint8Array {
-  const writer = new BinaryWriter();
   const root = objectAt(object, ROOT);
+  const writer = takeWriter();
   for (const field of rootMessage(kind).fields) {
     // In JSON the type's fields, apiVersion and kind, are members of the object itself.
-    if (field.name === 'typeMeta') writeDelimited(writer, field.number, () => writeContent(writer, field, root, ROOT));
+    if (field.name === 'typeMeta') writeMessageField(writer, field, root, ROOT);
     else writeMember(writer, field, root, ROOT);
   }
-  return writer.finish();
+  const bytes = writer.finish();
+  if (bytes.length <= KEPT_BYTES) spare = writer;
+  return bytes;
+}
+
+/** A writer begins with little room and doubles it again and again. One that was used has the room of its last object. */
+let spare: BinaryWriter | undefined;
+const KEPT_BYTES = 64 * 1024;
+
+/** Nobody else has it: whoever fails half-way does not give it back. */
+function takeWriter(): BinaryWriter {
+  const writer = spare ?? new BinaryWriter();
+  spare = undefined;
+  return writer;
 }
 
 function writeMessage(writer: BinaryWriter, type: MessageType, object: JsonObject, at: Position): void {
@@ -53,7 +66,7 @@ function valueOf(object: JsonObject, field: FieldDescriptor): unknown {
 function writeSingle(writer: BinaryWriter, field: FieldDescriptor, value: unknown, at: Position): void {
   const codec = scalarCodec(field);
   if (codec === undefined) {
-    writeDelimited(writer, field.number, () => writeContent(writer, field, value, at));
+    writeMessageField(writer, field, value, at);
     return;
   }
   const native = parse(codec, value, at);
@@ -66,47 +79,44 @@ function writeRepeated(writer: BinaryWriter, field: FieldDescriptor, value: unkn
   const values: readonly unknown[] = value;
   const codec = scalarCodec(field);
   if (codec === undefined) {
-    values.forEach((item, index) => {
-      writeDelimited(writer, field.number, () => writeContent(writer, field, item, child(at, index)));
-    });
+    values.forEach((item, index) => writeMessageField(writer, field, item, child(at, index)));
     return;
   }
   const natives = values.map((item, index) => parse(codec, item, child(at, index)));
   if (codec.wire === WireType.LengthDelimited) {
     for (const native of natives) codec.write(writer.tag(field.number, codec.wire), native);
   } else if (natives.length > 0) {
-    writeDelimited(writer, field.number, () => {
-      for (const native of natives) codec.write(writer, native);
-    });
+    writer.tag(field.number, WireType.LengthDelimited).fork();
+    for (const native of natives) codec.write(writer, native);
+    writer.join();
   }
 }
 
 function writeMap(writer: BinaryWriter, field: FieldDescriptor, value: unknown, at: Position): void {
   const codec = scalarCodec(field);
-  for (const [key, item] of sortedEntries(objectAt(value, at))) {
+  const object = objectAt(value, at);
+  for (const key of sortedKeys(object)) {
+    const item = object[key];
     if (item === undefined) continue;
     const itemAt = child(at, key);
     if (!key.isWellFormed()) unencodable(itemAt, 'a key of valid Unicode');
-    writeDelimited(writer, field.number, () => {
-      writer.tag(1, WireType.LengthDelimited).string(key);
-      if (codec === undefined) writeDelimited(writer, 2, () => writeContent(writer, field, item, itemAt));
-      else codec.write(writer.tag(2, codec.wire), parse(codec, item, itemAt));
-    });
+    writer.tag(field.number, WireType.LengthDelimited).fork();
+    writer.tag(1, WireType.LengthDelimited).string(key);
+    if (codec === undefined) writeMessageField(writer, { ...field, number: 2 }, item, itemAt);
+    else codec.write(writer.tag(2, codec.wire), parse(codec, item, itemAt));
+    writer.join();
   }
 }
 
-/** The content of a message field, without tag and length. */
-function writeContent(writer: BinaryWriter, field: FieldDescriptor, value: unknown, at: Position): void {
-  if (field.type !== 'message') return;
-  const wellKnown = wellKnownType(field.of);
-  const type = findMessage(field.of);
-  if (wellKnown !== undefined) wellKnown.write(writer, value, at);
-  else if (type !== undefined) writeMessage(writer, type, objectAt(value, at), at);
-}
-
-function writeDelimited(writer: BinaryWriter, fieldNumber: number, writeInside: () => void): void {
-  writer.tag(fieldNumber, WireType.LengthDelimited).fork();
-  writeInside();
+/** A message field: tag, length and content. */
+function writeMessageField(writer: BinaryWriter, field: FieldDescriptor, value: unknown, at: Position): void {
+  writer.tag(field.number, WireType.LengthDelimited).fork();
+  if (field.type === 'message') {
+    const wellKnown = wellKnownType(field.of);
+    const type = findMessage(field.of);
+    if (wellKnown !== undefined) wellKnown.write(writer, value, at);
+    else if (type !== undefined) writeMessage(writer, type, objectAt(value, at), at);
+  }
   writer.join();
 }
 

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject, sortedByKey } from '../base/json.ts';
+import { isJsonObject, type JsonObject } from '../base/json.ts';
 import { ProtoDecodingError, ProtoEncodingError } from './errors.ts';
 import { MAX_DEPTH, type Position, pathOf } from './position.ts';
 
@@ -31,6 +31,10 @@ export function memberOf(object: JsonObject, name: string): unknown {
 }
 
 /** Keys in one order, so that equal maps give equal bytes. */
-export function sortedEntries(object: JsonObject): readonly (readonly [string, unknown])[] {
-  return sortedByKey(Object.entries(object));
+export function sortedKeys(object: JsonObject): readonly string[] {
+  const keys = Object.keys(object);
+  for (let index = 1; index < keys.length; index += 1) {
+    if ((keys[index - 1] ?? '') > (keys[index] ?? '')) return keys.sort();
+  }
+  return keys;
 }

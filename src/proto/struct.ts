@@ -1,7 +1,7 @@
 import { type BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 import type { JsonObject, JsonValue } from '../base/json.ts';
 import { isRawNumber } from '../base/lossless-json.ts';
-import { limitDecodingDepth, limitEncodingDepth, objectAt, sortedEntries, undecodable, unencodable } from './guard.ts';
+import { limitDecodingDepth, limitEncodingDepth, objectAt, sortedKeys, undecodable, unencodable } from './guard.ts';
 import { child, type Position } from './position.ts';
 import { visitFields } from './wire-fields.ts';
 
@@ -14,7 +14,9 @@ const LIST_VALUES = 1;
 
 /** Writes the content of a google.protobuf.Struct: any JSON object. */
 export function writeStruct(writer: BinaryWriter, value: unknown, at: Position): void {
-  for (const [key, member] of sortedEntries(objectAt(value, at))) {
+  const object = objectAt(value, at);
+  for (const key of sortedKeys(object)) {
+    const member = object[key];
     const memberAt = child(at, key);
     if (member === undefined) continue;
     if (!key.isWellFormed()) unencodable(memberAt, 'a key of valid Unicode');

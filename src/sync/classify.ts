@@ -3,16 +3,15 @@ import { isMarkedDeleting, isMarkedImmutable, type KubernetesObject } from '../a
 
 /**
  * The state of an object that decides its flow, in the order of the specification's decision tree.
- * - `gone`: not in the API server
  * - `deleting`: has a deletionTimestamp, whoever asked
  * - `marked`: annotated michelangelo/Deleting, a deletion the caller does not wait for
  * - `immutable`: annotated michelangelo/Immutable, of an immutable kind where those are evicted, or chosen by a rule
  * - `live`: everything else
  */
 export type Classified =
-  | { readonly state: 'gone' }
   | { readonly state: 'immutable'; readonly object: KubernetesObject; readonly cause: string }
-  | { readonly state: 'deleting' | 'marked' | 'live'; readonly object: KubernetesObject };
+  | { readonly state: 'deleting' | 'marked'; readonly object: KubernetesObject }
+  | { readonly state: 'live'; readonly object: KubernetesObject };
 
 export interface ClassifyOptions {
   readonly kind: KindDefinition;
@@ -21,8 +20,7 @@ export interface ClassifyOptions {
   readonly chosenBy?: (object: KubernetesObject) => string | undefined;
 }
 
-export function classify(object: KubernetesObject | undefined, options: ClassifyOptions): Classified {
-  if (object === undefined) return { state: 'gone' };
+export function classify(object: KubernetesObject, options: ClassifyOptions): Classified {
   if (object.metadata.deletionTimestamp !== undefined) return { state: 'deleting', object };
   if (isMarkedDeleting(object)) return { state: 'marked', object };
   const cause = archivedBecause(object, options) ?? ruleNamed(options.chosenBy?.(object));

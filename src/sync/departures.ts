@@ -21,6 +21,11 @@ export class Departures implements ResourceHandler {
     this.#finished.add(uid);
   }
 
+  /** Whether `take` may answer anybody. */
+  has(key: string): boolean {
+    return this.#departed.has(key);
+  }
+
   /** Who left under this key since the last call, without those whose final state is stored. */
   take(key: string): readonly Departed[] {
     const departed = this.#departed.get(key);

@@ -3,8 +3,10 @@
 import type { KubernetesObject } from '../api/object.ts';
 import { messageOf } from '../base/errors.ts';
 import { isKubeError } from '../kube/errors.ts';
+import { wholeObject } from '../kube/lazy-object.ts';
 import { done, type ReconcileResult } from '../runtime/reconcile.ts';
-import { classify } from './classify.ts';
+import type { ObjectRow } from '../storage/row.ts';
+import { type Classified, classify } from './classify.ts';
 import { evict } from './evict-flow.ts';
 import { Flow, type FlowOptions } from './flow.ts';
 import { deleteMarked } from './mark-flow.ts';
@@ -17,6 +19,8 @@ export interface ReconcilerOptions extends FlowOptions {
   /** Where objects that cannot be dealt with are listed. */
   readonly troubles?: Troubles;
 }
+
+type NotLive = Exclude<Classified, { readonly state: 'live' }>;
 
 /** After a lost race the watch brings the new state; this is only the safety net. */
 const AFTER_CONFLICT_MS = 1000;
@@ -32,40 +36,42 @@ export class ObjectReconciler {
 
   async reconcile(key: string): Promise<ReconcileResult> {
     const { getObject, kind, troubles } = this.#options;
-    const object = await getObject(key);
+    const received = await getObject(key);
     try {
-      const result = await this.#run(object);
+      const result = await this.#run(received);
       troubles?.over(kind.kind, key);
       return result;
     } catch (error) {
       if (isKubeError(error, 'NotFound')) return done;
       if (isKubeError(error, 'Conflict')) return { kind: 'requeue-after', delayMs: AFTER_CONFLICT_MS };
       troubles?.note(kind.kind, key, error);
-      if (object !== undefined) this.#tellWhyItStays(object, error);
+      if (received !== undefined) this.#tellWhyItStays(received, error);
       throw error;
     }
   }
 
-  async #run(object: KubernetesObject | undefined): Promise<ReconcileResult> {
-    const classified = classify(object, this.#options);
-    switch (classified.state) {
-      case 'gone':
-        return done;
+  async #run(received: KubernetesObject | undefined): Promise<ReconcileResult> {
+    if (received === undefined) return done;
+    const planned = this.#plan(received);
+    switch (planned.state) {
       case 'deleting':
-        return release(this.#flow, classified.object);
+        return release(this.#flow, planned.object);
       case 'marked':
-        return deleteMarked(this.#flow, classified.object);
+        return deleteMarked(this.#flow, planned.object);
       case 'immutable':
-        return evict(this.#flow, classified.object, classified.cause);
-      case 'live':
-        return this.#syncLive(classified.object);
+        return evict(this.#flow, planned.object, planned.cause);
+      case 'live': {
+        const outcome = await this.#options.storage.upsert(planned.row);
+        this.#flow.log(received, 'debug', `Synced to MySQL: ${outcome}`);
+        return done;
+      }
     }
   }
 
-  async #syncLive(object: KubernetesObject): Promise<ReconcileResult> {
-    const outcome = await this.#options.storage.upsert(this.#flow.row(object));
-    this.#flow.log(object, 'debug', `Synced to MySQL: ${outcome}`);
-    return done;
+  /** Of a live object only the row goes on: hundreds wait for their transaction at once. */
+  #plan(received: KubernetesObject): NotLive | { readonly state: 'live'; readonly row: ObjectRow } {
+    const classified = classify(wholeObject(received), this.#options);
+    return classified.state === 'live' ? { state: 'live', row: this.#flow.row(classified.object) } : classified;
   }
 
   #tellWhyItStays(object: KubernetesObject, error: unknown): void {

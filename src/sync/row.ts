@@ -1,6 +1,6 @@
 import type { KindDefinition } from '../api/kind.ts';
 import { LAST_APPLIED_ANNOTATION } from '../api/names.ts';
-import type { KubernetesObject, ObjectMeta } from '../api/object.ts';
+import { type KubernetesObject, type ObjectMeta, withoutManagedFields } from '../api/object.ts';
 import { contentHash } from '../base/content-hash.ts';
 import type { JsonObject } from '../base/json.ts';
 import { wholeObject } from '../kube/lazy-object.ts';
@@ -52,14 +52,15 @@ export function storedForm(
   sensitive: SensitiveValues,
 ): KubernetesObject {
   const object = wholeObject(received);
-  const { managedFields: _, ...metadata } = object.metadata;
-  const stored = { ...object, metadata: withoutLastApplied(metadata) };
+  const metadata = withoutLastApplied(withoutManagedFields(object.metadata));
+  const stored = metadata === object.metadata ? object : { ...object, metadata };
   return sealObject(kind, stored as JsonObject, sensitive) as KubernetesObject;
 }
 
 /** No annotations at all where none is left. The order of the keys stays. */
 function withoutLastApplied(metadata: ObjectMeta): ObjectMeta {
-  const { annotations: received = {} } = metadata;
+  const { annotations: received } = metadata;
+  if (received === undefined) return metadata;
   if (!Object.hasOwn(received, LAST_APPLIED_ANNOTATION) && Object.keys(received).length > 0) return metadata;
   const kept = Object.entries(received).filter(([key]) => key !== LAST_APPLIED_ANNOTATION);
   if (kept.length > 0) return { ...metadata, annotations: Object.fromEntries(kept) };

@@ -54,6 +54,12 @@ describe('an object read out of bytes', () => {
     });
   }
 
+  it('can be given to a promise without being parsed', async () => {
+    const object = readLazily(Buffer.from(`{"metadata":${metadata('a')},"spec":no json}`));
+    assert.equal((await Promise.resolve(object)).metadata.name, 'a');
+    assert.throws(() => object['spec']);
+  });
+
   it('is what a parser makes of it, copied, printed, or asked key by key', () => {
     fc.assert(
       fc.property(anyText, (text) => {

@@ -1,6 +1,6 @@
 // Objects out of the bytes of an answer, without `metadata.managedFields`: a quarter of a typical object, changed by
 // every write, and of no use here. Only the object's own are dropped; a pod template inside its spec keeps everything.
-import type { Identity, KubernetesObject, ObjectMeta } from '../../api/object.ts';
+import { type Identity, type KubernetesObject, type ObjectMeta, withoutManagedFields } from '../../api/object.ts';
 import { isJsonObject } from '../../base/json.ts';
 import { parseLossless } from '../../base/lossless-json.ts';
 import { type Content, lazyObject } from '../lazy-object.ts';
@@ -44,12 +44,6 @@ function parseWithout(bytes: Buffer, fields: Member | undefined): KubernetesObje
   if (!isJsonObject(object) || !isJsonObject(object.metadata)) return object;
   const metadata = withoutManagedFields(object.metadata);
   return metadata === object.metadata ? object : { ...object, metadata };
-}
-
-function withoutManagedFields(metadata: ObjectMeta): ObjectMeta {
-  if (!Object.hasOwn(metadata, 'managedFields')) return metadata;
-  const { managedFields: _, ...rest } = metadata;
-  return rest;
 }
 
 /** An object that was received, and what a scan has found in it. */

@@ -21,6 +21,17 @@ function nestedStruct(levels: number): JsonObject {
 }
 
 describe('encodeObject', () => {
+  it('gives each object bytes of its own, also after one that could not be encoded', () => {
+    const small = { metadata: { name: 'a' } };
+    const large = { metadata: { name: 'b' }, spec: { description: 'x'.repeat(100_000) } };
+    const bytes = encodeObject('Model', small);
+    const before = Buffer.from(bytes).toString('hex');
+    throws(() => encodeObject('Model', { metadata: { name: 'c' }, spec: { modelFamily: 'none' } }), ProtoEncodingError);
+    strictEqual(bytesOf('Model', small), before);
+    for (const object of [large, small, large]) deepStrictEqual(roundTrip('Model', object), object);
+    strictEqual(Buffer.from(bytes).toString('hex'), before);
+  });
+
   it('takes a field by its JSON name and by its proto name', () => {
     const spec = { trainingFramework: 'sklearn', modelFamily: { name: 'f' } };
     const snake = { training_framework: 'sklearn', model_family: { name: 'f' } };

@@ -10,7 +10,6 @@ const stateOf = (metadata: Partial<ObjectMeta>, kind = 'Model', evictImmutableKi
 describe('classify', () => {
   it('follows the order of the decision tree', () => {
     const deletionTimestamp = '2026-01-01T00:00:00Z';
-    assert.equal(classify(undefined, { kind: kindNamed('Model'), evictImmutableKinds: false }).state, 'gone');
     assert.equal(stateOf({ deletionTimestamp, annotations: { ...deleting, ...immutable } }), 'deleting');
     assert.equal(stateOf({ annotations: { ...deleting, ...immutable } }), 'marked');
     assert.equal(stateOf({ annotations: immutable }), 'immutable');
