@@ -125,7 +125,9 @@ describe('ingester audit', () => {
   it('goes on by itself in the reconciler, with metrics that read zero', async () => {
     await sql(`DELETE FROM model WHERE name = 'fine-1'`);
     await eventually(async () => assert.equal((await cluster.row(model, NS, 'fine-1'))['algorithm'], 'fine-1'), 60_000);
-    assert.match(cluster.reconcilerLog(), /The audit found: the object has no row/);
+    // It says so once the whole kind is repaired, which is after the row is there.
+    const said = () => assert.match(cluster.reconcilerLog(), /The audit found: the object has no row/);
+    await eventually(said, 30_000);
     await sql(`UPDATE model SET res_version = res_version + 100000 WHERE name = 'fine-2'`);
     const metric = async (pattern: RegExp) =>
       assert.match((await probe(bundle().reconcilerHealthPort, '/metrics')).body, pattern);
