@@ -20,6 +20,7 @@ export class Browser {
   readonly #process: ServerProcess;
   readonly #socket: WebSocket;
   readonly #waiting = new Map<number, PromiseWithResolvers<Readonly<Record<string, unknown>>>>();
+  readonly #loaded = new Set<unknown>();
   #last = 0;
   /** What the page logged as an error, and what its policy refused. */
   readonly complaints: string[] = [];
@@ -57,6 +58,7 @@ export class Browser {
     });
     const browser = new Browser(server, socket);
     for (const domain of ['Page', 'Runtime', 'Log']) await browser.#call(`${domain}.enable`);
+    await browser.#call('Page.setLifecycleEventsEnabled', { enabled: true });
     return browser;
   }
 
@@ -66,8 +68,13 @@ export class Browser {
     socket.addEventListener('message', ({ data }) => this.#take(JSON.parse(String(data)) as Message));
   }
 
+  /** Waits until the page and its scripts are loaded. */
   async open(url: string): Promise<void> {
-    await this.#call('Page.navigate', { url });
+    const { loaderId, errorText } = await this.#call('Page.navigate', { url });
+    if (errorText !== undefined) throw new CodedError('TEST_PAGE', `${url}: ${String(errorText)}`);
+    await eventually(() => {
+      if (!this.#loaded.has(loaderId)) throw new CodedError('TEST_PAGE', `${url} is not loaded`);
+    }, 20_000);
   }
 
   /** The value of an expression in the page; promises are waited for. */
@@ -116,6 +123,7 @@ export class Browser {
       else waiting?.reject(new CodedError('TEST_PAGE', error.message));
       return;
     }
+    if (method === 'Page.lifecycleEvent' && params?.['name'] === 'load') this.#loaded.add(params['loaderId']);
     if (method === 'Runtime.exceptionThrown') this.complaints.push(JSON.stringify(params));
     const entry = (params?.['entry'] ?? {}) as { readonly level?: string; readonly source?: string };
     if (method === 'Log.entryAdded' && entry.level === 'error' && entry.source !== 'network') {
