@@ -19,7 +19,8 @@ const OUTAGE_RATE = 50;
 const LIMIT_MS = 120_000;
 /** Of a replay and of the ceiling, which are compared in turns: what else goes on in the machine meets both. */
 const ROUNDS = 3;
-const STORED_POLL_MS = 25;
+/** Between two looks at the rows that are there: often enough to be exact to a fiftieth, seldom enough not to matter. */
+const STORED_POLL_MS = 100;
 /** Between two looks at the rows that changed; what is seen late counts as late. */
 const LAG_POLL_MS = 20;
 
