@@ -21,6 +21,7 @@ for (const flavour of ['mysql', 'mariadb'] as const) {
     let database: BundleDatabase;
     let options: MysqlOptions;
     let directory: string;
+    const ends: (() => Promise<void>)[] = [];
     const file = (name: string): string => join(directory, name);
 
     before(async () => {
@@ -34,6 +35,7 @@ for (const flavour of ['mysql', 'mariadb'] as const) {
       writeFileSync(file('next'), 'the-next-password\n');
     });
     after(async () => {
+      for (const end of ends) await end();
       rmSync(directory, { recursive: true });
       await server.dispose();
     });
@@ -52,6 +54,19 @@ for (const flavour of ['mysql', 'mariadb'] as const) {
       connection?.destroy();
       return connection !== undefined;
     };
+    /** A connection with a statement under way that has bytes in it which are no text. */
+    const sendsBytes = async (user: string, password: string): Promise<{ end: () => Promise<void> }> => {
+      const access = { host: server.host, port: server.port, user, password, database: database.name };
+      const connection = await createConnection(access);
+      const slow = "INSERT INTO `model_annotations` SELECT 'u', 'k', ? FROM (SELECT SLEEP(60)) AS `s`";
+      const ended = assert.rejects(connection.execute(slow, [Buffer.alloc(64, 0xfe)]));
+      const end = async (): Promise<void> => {
+        await database.query(`KILL ${connection.threadId}`);
+        await ended;
+        connection.destroy();
+      };
+      return { end };
+    };
     /** Writes without a pause until it is stopped; each failed write is a failure of the rotation. */
     const writer = (storage: MysqlMetadataStorage, name: string) => {
       const failed: unknown[] = [];
@@ -67,10 +82,15 @@ for (const flavour of ['mysql', 'mariadb'] as const) {
         const from = count;
         await eventually(() => assert.ok(count > from + 20));
       };
-      const stop = async (): Promise<void> => {
+      const end = async (): Promise<void> => {
+        if (stopped) return;
         stopped = true;
         await loop;
         await storage.close();
+      };
+      ends.push(end);
+      const stop = async (): Promise<void> => {
+        await end();
         assert.deepEqual(failed, []);
       };
       return { more, stop };
@@ -126,7 +146,9 @@ for (const flavour of ['mysql', 'mariadb'] as const) {
         INGESTER_MYSQL_PASSWORD: next.password,
         INGESTER_ROTATION_PREVIOUS_USER: user,
       };
+      const busy = await sendsBytes(user, password);
       const early = await rotate({ ...finish, INGESTER_ROTATION_USER: next.user }, '--finish');
+      await busy.end();
       assert.match(early.stderr, /still has \d+ connections/);
       await Promise.all([first.more(), second.more()]);
       await first.stop();

@@ -4,6 +4,7 @@
 import { type Connection, createConnection, type RowDataPacket } from 'mysql2/promise';
 import { CodedError } from '../../base/errors.ts';
 import { StorageAccessDeniedError } from '../errors.ts';
+import { connectionOf, SHOW_CONNECTIONS } from './connections.ts';
 import { translateMysqlError } from './mysql-errors.ts';
 import { type MysqlAccess, passwordOf, sslOptions } from './pool.ts';
 
@@ -131,11 +132,8 @@ export async function endCredentials({ access, previousUser, admin }: Credential
 }
 
 async function dropUser(connection: Connection, { user, host }: Account): Promise<'ended' | 'absent'> {
-  const [open] = await connection.query<RowDataPacket[]>(
-    'SELECT COUNT(*) AS n FROM `information_schema`.`processlist` WHERE `user` = ?',
-    [user],
-  );
-  const count = Number(open[0]?.['n']);
+  const [open] = await connection.query<RowDataPacket[][]>({ sql: SHOW_CONNECTIONS, rowsAsArray: true });
+  const count = open.filter((row) => connectionOf(row).user === user).length;
   if (count > 0) {
     throw new CredentialsError(`${user} still has ${count} connections. Wait until every program uses the new user`);
   }

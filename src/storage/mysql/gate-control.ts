@@ -3,6 +3,7 @@ import type { Clock } from '../../base/clock.ts';
 import { messageOf } from '../../base/errors.ts';
 import { GateBusyError, StorageContentionError, StoragePermissionError } from '../errors.ts';
 import type { SchemaRange } from '../schema-range.ts';
+import { connectionOf, SHOW_CONNECTIONS } from './connections.ts';
 import type { Exclusive } from './exclusive-task.ts';
 import { closeGate, openGate, readGate } from './gate.ts';
 import { type MysqlOptions, MysqlPool, type SqlSession } from './pool.ts';
@@ -123,11 +124,11 @@ async function describeTransactions(session: SqlSession): Promise<string> {
 }
 
 async function describeConnections(session: SqlSession): Promise<string> {
-  const [row] = await session.query(
-    'SELECT COUNT(*) FROM `information_schema`.`processlist` WHERE `db` = DATABASE() AND `id` <> CONNECTION_ID()',
-  );
+  const [[ownId, name] = []] = await session.query('SELECT CONNECTION_ID(), DATABASE()');
+  const rows = await session.query(SHOW_CONNECTIONS);
+  const others = rows.map(connectionOf).filter(({ id, database }) => database === name && id !== Number(ownId));
   return (
-    `this user sees ${Number(row?.[0])} other connections of its own; with the right PROCESS it would see which ` +
+    `this user sees ${others.length} other connections of its own; with the right PROCESS it would see which ` +
     'transactions are open'
   );
 }
