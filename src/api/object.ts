@@ -50,13 +50,15 @@ export function identityOf(object: { readonly metadata: Identity; readonly [IDEN
   return object[IDENTITY] ?? object.metadata;
 }
 
-/** What says how an object has to be dealt with. */
+/** The metadata that say how an object has to be dealt with. */
+export interface Marks {
+  readonly annotations?: Readonly<Record<string, string>> | undefined;
+  readonly finalizers?: readonly string[] | undefined;
+  readonly deletionTimestamp?: string | undefined;
+}
+
 export interface Marked {
-  readonly metadata: {
-    readonly annotations?: Readonly<Record<string, string>> | undefined;
-    readonly finalizers?: readonly string[] | undefined;
-    readonly deletionTimestamp?: string | undefined;
-  };
+  readonly metadata: Marks;
 }
 
 export function hasFinalizer(object: Marked): boolean {

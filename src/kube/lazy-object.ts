@@ -1,12 +1,14 @@
 // An object whose content is parsed when somebody asks for it. Most events only say that a key must be looked at again:
 // for that its identity is enough, or its metadata, and parsing the rest is the largest part of what an event costs.
-import { IDENTITY, type Identity, KEY, type KubernetesObject, type ObjectMeta } from '../api/object.ts';
+import { IDENTITY, type Identity, KEY, type KubernetesObject, type Marks, type ObjectMeta } from '../api/object.ts';
 
 /** Where the content comes from: called when something is read that it is needed for. */
 export interface Content {
   /** Bytes that are kept until then. */
   readonly bytes: number;
   metadata(): ObjectMeta;
+  /** What the metadata have of them, without parsing the others. */
+  marks(): Marks;
   whole(): KubernetesObject;
   /** Keeps no more bytes than it needs, and none together with others. */
   compact(): void;
@@ -37,9 +39,9 @@ class Lazy {
     return this.#metadata;
   }
 
-  /** The metadata, which are not kept for the next one who asks. */
-  passingMetadata(): ObjectMeta {
-    return this.#metadata ?? this.#whole?.metadata ?? this.content.metadata();
+  /** Not kept for the next one who asks. */
+  passingMarks(): Marks {
+    return this.#metadata ?? this.#whole?.metadata ?? this.content.marks();
   }
 
   whole(): KubernetesObject {
@@ -107,9 +109,9 @@ export function compact(object: KubernetesObject): void {
   lazyOf(object)?.content.compact();
 }
 
-/** The metadata for one look at them: of thousands of objects that wait, parsed metadata would fill the memory. */
-export function passingMetadata(object: KubernetesObject): ObjectMeta {
-  return lazyOf(object)?.passingMetadata() ?? object.metadata;
+/** For one look at them: of thousands of objects that wait, parsed metadata would fill the memory. */
+export function passingMarks(object: KubernetesObject): Marks {
+  return lazyOf(object)?.passingMarks() ?? object.metadata;
 }
 
 /**

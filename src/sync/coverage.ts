@@ -7,7 +7,7 @@ import {
   objectKey,
 } from '../api/object.ts';
 import type { ResourceHandler } from '../kube/handler.ts';
-import { passingMetadata } from '../kube/lazy-object.ts';
+import { passingMarks } from '../kube/lazy-object.ts';
 
 /**
  * What the watch shows of the objects of one kind that need more than a copy. Objects are let go once they are dealt
@@ -43,8 +43,7 @@ export class Coverage implements ResourceHandler {
 
   #note(object: KubernetesObject): void {
     const key = objectKey(object);
-    const { annotations, finalizers, deletionTimestamp } = passingMetadata(object);
-    const marked = { metadata: { annotations, finalizers, deletionTimestamp } };
+    const marked = { metadata: passingMarks(object) };
     keep(this.#unguarded, key, needsFinalizer(marked));
     keep(this.#leaving, key, isLeaving(marked));
   }

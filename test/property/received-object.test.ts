@@ -2,11 +2,12 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { isJsonObject } from '../../src/base/json.ts';
+import type { Marks } from '../../src/api/object.ts';
+import { isJsonObject, type JsonObject } from '../../src/base/json.ts';
 import { parseLossless } from '../../src/base/lossless-json.ts';
 import { splitList } from '../../src/kube/http/json-scan.ts';
 import { readLazily, readWhole } from '../../src/kube/http/received-object.ts';
-import { compact, receivedBytes } from '../../src/kube/lazy-object.ts';
+import { compact, passingMarks, receivedBytes } from '../../src/kube/lazy-object.ts';
 import { anyObjectText, plainObjectText } from '../support/json-text.ts';
 
 /** What a parser makes of it, without the object's own managedFields. */
@@ -77,6 +78,28 @@ describe('an object read out of bytes', () => {
       }),
       { numRuns: 3000 },
     );
+  });
+
+  it('has the marks that a parser finds, without its other metadata being parsed', () => {
+    fc.assert(
+      fc.property(anyText, (text) => {
+        const marksOf = ({ annotations, finalizers, deletionTimestamp }: Marks): Marks => ({
+          annotations,
+          finalizers,
+          deletionTimestamp,
+        });
+        const { metadata: wanted } = expected(text) as { metadata?: Marks };
+        if (!isJsonObject(wanted)) return;
+        const [fresh, compacted, read] = [0, 1, 2].map(() => readLazily(Buffer.from(text)));
+        assert.ok(fresh !== undefined && compacted !== undefined && read !== undefined);
+        compact(compacted);
+        assert.equal(JSON.stringify(read['spec']), JSON.stringify((expected(text) as JsonObject)['spec']));
+        for (const object of [fresh, compacted, read]) assert.deepEqual(marksOf(passingMarks(object)), marksOf(wanted));
+      }),
+      { numRuns: 3000 },
+    );
+    const broken = `{"metadata":{"labels":nojson,"finalizers":["f"],"name":"a","uid":"u","resourceVersion":"1"}}`;
+    assert.deepEqual(passingMarks(readLazily(Buffer.from(broken))), { finalizers: ['f'] });
   });
 
   it('is the same object once it keeps its memory for itself, in no more bytes than before', () => {

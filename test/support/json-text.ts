@@ -77,6 +77,9 @@ const metadataText = objectText(
     ...IDENTITY.map((name) => field(name, word)),
     field('managedFields', valueText),
     field('labels', valueText),
+    field('annotations', valueText),
+    field('finalizers', valueText),
+    field('deletionTimestamp', word),
     fc.tuple(stringText(anyString), valueText),
   ])
     .chain((members) => fc.subarray(members, { minLength: members.length - 1 }))
@@ -86,6 +89,7 @@ const metadataText = objectText(
         { weight: 4, arbitrary: fc.constant(members) },
         field('name', word).map((again) => [...members, again]),
         field('managedFields', valueText).map((again) => [again, ...members]),
+        field('finalizers', valueText).map((again) => [...members, again]),
       ),
     ),
 );

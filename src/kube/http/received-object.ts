@@ -1,6 +1,12 @@
 // Objects out of the bytes of an answer, without `metadata.managedFields`: a quarter of a typical object, changed by
 // every write, and of no use here. Only the object's own are dropped; a pod template inside its spec keeps everything.
-import { type Identity, type KubernetesObject, type ObjectMeta, withoutManagedFields } from '../../api/object.ts';
+import {
+  type Identity,
+  type KubernetesObject,
+  type Marks,
+  type ObjectMeta,
+  withoutManagedFields,
+} from '../../api/object.ts';
 import { isJsonObject } from '../../base/json.ts';
 import { parseLossless } from '../../base/lossless-json.ts';
 import { type Content, lazyObject } from '../lazy-object.ts';
@@ -74,6 +80,10 @@ class Received implements Content {
     return parseLossless(textWithout(bytes, shifted(fields, -this.#start))) as ObjectMeta;
   }
 
+  marks(): Marks {
+    return findMarks(this.#bytes, this.#start);
+  }
+
   whole(): KubernetesObject {
     return parseWithout(this.#bytes, this.#managedFields);
   }
@@ -116,6 +126,20 @@ function findIdentity(bytes: Buffer): Received | undefined {
 /** Whether no key after this position can be `metadata`, neither as it is written nor with escapes. */
 function isLastMetadata(bytes: Buffer, from: number): boolean {
   return bytes.indexOf(BACKSLASH, from) === -1 && bytes.indexOf(METADATA_KEY, from) === -1;
+}
+
+const markNames = ['annotations', 'finalizers', 'deletionTimestamp'] as const satisfies readonly (keyof Marks)[];
+
+/** Of the metadata that start there, which were scanned to their end before. Of two the last counts, as for a parser. */
+function findMarks(bytes: Buffer, metadataStart: number): Marks {
+  const marks: Record<string, unknown> = {};
+  visitMembers(bytes, metadataStart, (keyStart, keyEnd, valueStart) => {
+    const valueEnd = afterValue(bytes, valueStart);
+    const name = markNames.find((mark) => isName(bytes, keyStart, keyEnd, mark));
+    if (name !== undefined) marks[name] = parseLossless(bytes.toString('utf8', valueStart, valueEnd));
+    return valueEnd;
+  });
+  return marks;
 }
 
 /** What a scan looks for. No two are of one length, which tells them apart. */
