@@ -108,7 +108,7 @@ const schema = z.strictObject(
             .default(defaultKinds.map((kind) => kind.kind))
             .describe('Kinds to ingest.'),
           concurrentReconciles: integer(1, 1000)
-            .default(256)
+            .default(320)
             .describe('Objects of one kind reconciled at once. Those that wait for MySQL share transactions.'),
           concurrentReconcilesMap: perKind(integer(1, 1000)).default({}).describe('The same, for single kinds.'),
           requeuePeriod: duration.prefault('30s').describe('Longest wait before work that failed is tried again.'),

@@ -63,6 +63,9 @@ export class Controller {
   /** Failures in a row of the keys that wait for another attempt. */
   readonly #failures = new Map<string, number>();
   readonly #runs = new Set<ReconcileRun>();
+  readonly #workers: Promise<void>[] = [];
+  #idleWorkers = 0;
+  #broken: { readonly error: unknown } | undefined;
   #state: State = 'new';
   #delivered = false;
   #turnMs = 0;
@@ -164,28 +167,35 @@ export class Controller {
   }
 
   async #workAll(): Promise<void> {
-    const count = this.#options.maxConcurrentReconciles ?? DEFAULT_WORKERS;
-    const workers = Array.from({ length: count }, async () => {
-      try {
-        await this.#work();
-      } catch (error) {
-        this.#stop();
-        throw error;
-      }
+    this.#addWorker();
+    // Each has added those it needed by the time it ends.
+    for (const worker of this.#workers) await worker;
+    if (this.#broken !== undefined) throw this.#broken.error;
+  }
+
+  /** They come as there is work for them, and stay: hundreds of idle ones for each controller take memory. */
+  #addWorker(): void {
+    const { maxConcurrentReconciles = DEFAULT_WORKERS } = this.#options;
+    if (this.#idleWorkers > 0 || this.#workers.length >= maxConcurrentReconciles) return;
+    const worker = this.#work().catch((error: unknown) => {
+      this.#broken ??= { error };
+      this.#stop();
     });
-    const ends = await Promise.allSettled(workers);
-    for (const end of ends) if (end.status === 'rejected') throw end.reason;
+    this.#workers.push(worker);
   }
 
   async #work(): Promise<void> {
     const { mayWork = () => true } = this.#options;
     for (;;) {
+      this.#idleWorkers += 1;
       const taken = await this.#queue.getWithPriority();
+      this.#idleWorkers -= 1;
       if (taken === undefined) return;
       if (!mayWork()) {
         this.#stop();
         return;
       }
+      this.#addWorker();
       this.#metrics.workerStarted();
       try {
         await this.#reconcile(taken);

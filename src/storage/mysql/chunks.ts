@@ -1,5 +1,5 @@
 /** Rows of a statement: few sizes, so that each text is prepared once per connection. */
-export const statementSizes = [256, 64, 16, 8, 4, 2, 1] as const;
+export const statementSizes = [256, 128, 64, 16, 8, 4, 2, 1] as const;
 
 export interface ByteLimits<T> {
   readonly bytesOf: (item: T) => number;

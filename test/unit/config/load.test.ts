@@ -33,7 +33,7 @@ describe('configuration', () => {
     const { ingester, mysql, metadataStorage } = load('');
     assert.equal(metadataStorage.enableMetadataStorage, false);
     assert.equal(ingester.kinds.length, 13);
-    assert.equal(ingester.concurrentReconciles, 256);
+    assert.equal(ingester.concurrentReconciles, 320);
     assert.equal(ingester.requeuePeriod, 30_000);
     assert.deepEqual(
       [mysql.port, mysql.maxOpenConns, mysql.maxIdleConns, mysql.connMaxLifetime],

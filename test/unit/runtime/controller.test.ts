@@ -6,6 +6,7 @@ import { Controller } from '../../../src/runtime/controller.ts';
 import { TerminalError } from '../../../src/runtime/errors.ts';
 import { done, type ReconcileResult } from '../../../src/runtime/reconcile.ts';
 import { sourceFunc } from '../../../src/runtime/source.ts';
+import { WorkQueue } from '../../../src/runtime/work-queue.ts';
 import { RowRefusedError } from '../../../src/storage/errors.ts';
 import { FakeClock, settle } from '../../support/fake-clock.ts';
 import { ContextLogger } from './context-logger.ts';
@@ -84,6 +85,22 @@ describe('Controller', () => {
     stop.abort();
     hang.resolve(done);
     await finished;
+  });
+
+  it('has one worker more than it ever had work for at once, at most', async (t) => {
+    const asked = t.mock.method(WorkQueue.prototype, 'getWithPriority');
+    const { controller, end } = start(() => Promise.resolve(done), { maxConcurrentReconciles: 20 });
+    await settle();
+    const waiting = (): number => asked.mock.callCount() - worked;
+    let worked = 0;
+    assert.equal(waiting(), 1);
+    for (const key of ['a', 'b', 'c', 'd']) {
+      controller.enqueue(key);
+      await settle();
+      worked += 1;
+      assert.equal(waiting(), 2);
+    }
+    await end();
   });
 
   it('gives each run an id of its own, in its context and in every line it logs', async () => {
