@@ -15,6 +15,7 @@ import { type DrainWatch, watchDrainMarker } from './drain-watch.ts';
 import { createElector } from './elector.ts';
 import { createEventRecorder } from './event-recorder.ts';
 import { startHealthServer } from './health.ts';
+import { letHeapGrow } from './heap.ts';
 import { createLoop, informerChecks, type KindLoop, type Parts } from './kind-loop.ts';
 import { kindsOf } from './kinds.ts';
 import { createClient } from './kube-client.ts';
@@ -45,6 +46,7 @@ export async function runReconciler(configuration: Configuration, logger: Logger
     await runIdle(configuration, logger, signal);
     return;
   }
+  letHeapGrow();
   const clock = systemClock;
   const metrics = createMetrics();
   const client = createClient(configuration, clock, metrics);

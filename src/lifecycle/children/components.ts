@@ -39,7 +39,7 @@ export const QUERY_PORT = 6443;
 /** As in the plain bundle: with room, garbage would be left lying for long. */
 const reconcilerEngine: PodSpec = {
   env: [
-    { name: 'NODE_OPTIONS', value: '--max-semi-space-size=16 --max-old-space-size=256' },
+    { name: 'NODE_OPTIONS', value: '--max-semi-space-size=8 --max-old-space-size=256' },
     { name: 'MALLOC_ARENA_MAX', value: '1' },
     { name: 'MALLOC_MMAP_THRESHOLD_', value: '131072' },
     { name: 'MALLOC_TRIM_THRESHOLD_', value: '131072' },

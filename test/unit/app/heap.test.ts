@@ -1,0 +1,34 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { describe, it } from 'node:test';
+import { promisify } from 'node:util';
+
+/** How often V8 collects the whole heap while objects live long enough to leave the young generation. */
+async function majorCollections(prepare: string): Promise<number> {
+  const script = `
+    import { PerformanceObserver, constants } from 'node:perf_hooks';
+    ${prepare}
+    let major = 0;
+    const count = (list) => {
+      for (const { detail } of list.getEntries()) if (detail.kind === constants.NODE_PERFORMANCE_GC_MAJOR) major += 1;
+    };
+    const observer = new PerformanceObserver(count);
+    observer.observe({ entryTypes: ['gc'] });
+    const kept = [];
+    for (let index = 0; index < 400_000; index += 1) kept[index % 60_000] = { index, text: \`object \${index}\`.repeat(20) };
+    for (let index = 0; index < 60_000; index += 1) kept[index].text.charCodeAt(0);
+    setTimeout(() => console.log(major), 50);
+  `;
+  const args = ['--max-semi-space-size=1', '--max-old-space-size=256', '--input-type=module', '--eval', script];
+  const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: import.meta.dirname });
+  return Number(stdout);
+}
+
+describe('the heap of the reconciler', () => {
+  it('is collected as a whole less often than V8 would for one of this size', async () => {
+    const url = new URL('../../../src/app/heap.ts', import.meta.url).href;
+    const before = await majorCollections('');
+    const after = await majorCollections(`import { letHeapGrow } from '${url}'; letHeapGrow();`);
+    assert.ok(before > 2 && after > 0 && after < before, `${before} collections without, ${after} with`);
+  });
+});
