@@ -71,7 +71,7 @@ export class Browser {
   /** Waits until the page and its scripts are loaded. */
   async open(url: string): Promise<void> {
     const { loaderId, errorText } = await this.#call('Page.navigate', { url });
-    if (errorText !== undefined) throw new CodedError('TEST_PAGE', `${url}: ${String(errorText)}`);
+    if (typeof errorText === 'string') throw new CodedError('TEST_PAGE', `${url}: ${errorText}`);
     await eventually(() => {
       if (!this.#loaded.has(loaderId)) throw new CodedError('TEST_PAGE', `${url} is not loaded`);
     }, 20_000);
@@ -115,17 +115,21 @@ export class Browser {
     return waiting.promise;
   }
 
-  #take({ id, method, params, result, error }: Message): void {
-    if (id !== undefined) {
-      const waiting = this.#waiting.get(id);
-      this.#waiting.delete(id);
-      if (error === undefined) waiting?.resolve(result ?? {});
-      else waiting?.reject(new CodedError('TEST_PAGE', error.message));
+  #take({ id, result, error, ...event }: Message): void {
+    if (id === undefined) {
+      this.#note(event);
       return;
     }
-    if (method === 'Page.lifecycleEvent' && params?.['name'] === 'load') this.#loaded.add(params['loaderId']);
+    const waiting = this.#waiting.get(id);
+    this.#waiting.delete(id);
+    if (error === undefined) waiting?.resolve(result ?? {});
+    else waiting?.reject(new CodedError('TEST_PAGE', error.message));
+  }
+
+  #note({ method, params = {} }: Pick<Message, 'method' | 'params'>): void {
+    if (method === 'Page.lifecycleEvent' && params['name'] === 'load') this.#loaded.add(params['loaderId']);
     if (method === 'Runtime.exceptionThrown') this.complaints.push(JSON.stringify(params));
-    const entry = (params?.['entry'] ?? {}) as { readonly level?: string; readonly source?: string };
+    const entry = (params['entry'] ?? {}) as { readonly level?: string; readonly source?: string };
     if (method === 'Log.entryAdded' && entry.level === 'error' && entry.source !== 'network') {
       this.complaints.push(JSON.stringify(entry));
     }
