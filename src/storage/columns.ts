@@ -7,9 +7,19 @@ import { isJsonObject, valueAt } from '../base/json.ts';
 import type { ColumnValue } from './row.ts';
 
 const INT32_MAX = 2 ** 31 - 1;
+const columnsByKind = new WeakMap<KindDefinition, readonly IndexedColumn[]>();
+
+/** `kind.indexes.flat()`, made once: it is asked for by every write. */
+export function indexedColumns(kind: KindDefinition): readonly IndexedColumn[] {
+  const known = columnsByKind.get(kind);
+  if (known !== undefined) return known;
+  const columns = kind.indexes.flat();
+  columnsByKind.set(kind, columns);
+  return columns;
+}
 
 export function columnValues(kind: KindDefinition, object: KubernetesObject): readonly ColumnValue[] {
-  return kind.indexes.flat().map((column) => columnValue(column, object));
+  return indexedColumns(kind).map((column) => columnValue(column, object));
 }
 
 /** Names of the columns that cannot hold what the object has, with the values they got: cut, or NULL. */
@@ -18,8 +28,7 @@ export function unfitColumns(
   object: KubernetesObject,
   values: readonly ColumnValue[],
 ): readonly string[] {
-  return kind.indexes
-    .flat()
+  return indexedColumns(kind)
     .filter((column, index) => !fits(column, valueAt(object, column.path), values[index] ?? null))
     .map(({ name }) => name);
 }

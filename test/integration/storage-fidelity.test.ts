@@ -85,6 +85,20 @@ for (const flavour of ['mysql', 'mariadb'] as const) {
       );
     });
 
+    it('stores a new object whose uid has left labels and annotations behind, and those written with it', async () => {
+      const left =
+        "SELECT 'left' AS `obj_uid`, `key`, 'old' AS `value` FROM (SELECT 'old' AS `key` UNION SELECT 'gone') AS `k`";
+      await query(`INSERT INTO model_labels SELECT *, UTC_TIMESTAMP(6) FROM (${left}) AS \`l\``, []);
+      await query(`INSERT INTO model_annotations ${left}`, []);
+      const pairs = { old: 'new', other: 'new' };
+      const rows = ['left', 'beside'].map((uid) => aModelRow({ uid, name: uid, labels: pairs, annotations: pairs }));
+      assert.deepEqual(await Promise.all(rows.map((row) => storage().upsert(row))), ['inserted', 'inserted']);
+      for (const { kind, uid } of rows) {
+        const found = await storage().getById(kind, uid);
+        assert.deepEqual([{ ...found?.labels }, { ...found?.annotations }], [pairs, pairs]);
+      }
+    });
+
     it('cuts what is too long for its column in the column alone', async () => {
       const long = '😀'.repeat(300);
       const row = aModelRow({ uid: 'long', name: 'long' }, { algorithm: long, description: long.repeat(4) });

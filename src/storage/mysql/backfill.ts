@@ -66,8 +66,8 @@ function toFound(kind: KindDefinition, [id, json, createTime, ...stored]: SqlRow
     uid,
     stored,
     wanted: [pairsHash(labels), pairsHash(annotations), ...indexedValues({ kind, columns })],
-    labels: { uid, pairs: labels, extra: [String(createTime)], known: false },
-    annotations: { uid, pairs: annotations, extra: [], known: false },
+    labels: { uid, pairs: labels, extra: [String(createTime)] },
+    annotations: { uid, pairs: annotations, extra: [] },
   };
 }
 

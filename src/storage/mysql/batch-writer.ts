@@ -11,7 +11,7 @@ import { StorageContentionError } from '../errors.ts';
 import type { WriteOutcome } from '../metadata-storage.ts';
 import { chunks, padded } from './chunks.ts';
 import { refuseTooLarge, statementBytes } from './packet.ts';
-import { type PairChange, writePairs } from './pair-writer.ts';
+import { addPairs, type PairChange, writePairs } from './pair-writer.ts';
 import type { PendingWrite } from './pending-write.ts';
 import type { SqlSession } from './pool.ts';
 import { toSqlTime } from './sql-time.ts';
@@ -124,18 +124,23 @@ async function writeAllPairs(
   statements: KindStatements,
   { inserted, updated, locked }: Written,
 ): Promise<void> {
-  const changesOf = (part: 'labels' | 'annotations'): PairChange[] => [
-    ...inserted.filter(({ row }) => row[part].length > 0).map((write) => ({ ...change(write, part), known: true })),
-    ...updated
-      .filter((write) => locked.get(write.row.uid)?.[`${part}Hash`]?.equals(write[`${part}Hash`]) !== true)
-      .map((write) => ({ ...change(write, part), known: false })),
-  ];
-  await writePairs(session, statements.labels, changesOf('labels'));
-  await writePairs(session, statements.annotations, changesOf('annotations'));
-}
-
-function change({ row }: PendingWrite, part: 'labels' | 'annotations'): Omit<PairChange, 'known'> {
-  return { uid: row.uid, pairs: row[part], extra: part === 'labels' ? [toSqlTime(row.createTime)] : [] };
+  for (const part of ['labels', 'annotations'] as const) {
+    const changeOf = ({ row }: PendingWrite): PairChange => ({
+      uid: row.uid,
+      pairs: row[part],
+      extra: part === 'labels' ? [toSqlTime(row.createTime)] : [],
+    });
+    const added = inserted.filter(({ row }) => row[part].length > 0);
+    const changed = updated.filter(
+      (write) => locked.get(write.row.uid)?.[`${part}Hash`]?.equals(write[part].hash) !== true,
+    );
+    await addPairs(
+      session,
+      statements[part],
+      added.map((write) => ({ ...changeOf(write), text: write[part].text })),
+    );
+    await writePairs(session, statements[part], changed.map(changeOf));
+  }
 }
 
 function compare(left: string, right: string): number {

@@ -47,11 +47,7 @@ export async function updateMetadata(
     ],
   );
   const statements = statementsFor(kind);
-  await writePairs(session, statements.labels, [
-    { uid: target.uid, pairs: next.labels, extra: [String(row?.[3])], known: false },
-  ]);
-  await writePairs(session, statements.annotations, [
-    { uid: target.uid, pairs: next.annotations, extra: [], known: false },
-  ]);
+  await writePairs(session, statements.labels, [{ uid: target.uid, pairs: next.labels, extra: [String(row?.[3])] }]);
+  await writePairs(session, statements.annotations, [{ uid: target.uid, pairs: next.annotations, extra: [] }]);
   return next.resourceVersion;
 }

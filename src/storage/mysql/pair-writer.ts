@@ -1,5 +1,6 @@
-// Labels and annotations are written as differences: read in one query for the whole batch, then only what changed is
-// removed or put. The main rows are locked by then, so nobody else touches these pairs.
+// Labels and annotations of new objects are added as they are. Those of others are written as differences: read in one
+// query for the whole batch, then only what changed is removed or put. The main rows are locked by then, so nobody else
+// touches these pairs.
 import { chunks, padded, piecesOfBytes, statementSizes } from './chunks.ts';
 import { refuseTooLarge, statementBytes } from './packet.ts';
 import type { SqlSession } from './pool.ts';
@@ -16,11 +17,30 @@ export interface PairChange {
   readonly pairs: readonly Pair[];
   /** What the table has in each row beyond the pair: the creation time of the object for labels, nothing for annotations. */
   readonly extra: readonly string[];
-  /** `true`: the object is new, so nothing has to be read. */
-  readonly known: boolean;
+}
+
+export interface NewPairs extends PairChange {
+  /** JSON of the pairs. */
+  readonly text: string;
 }
 
 const REMOVE_ROWS = 64;
+const ER_DUP_ENTRY = 1062;
+
+/** Pairs of new objects, of which none is there. */
+export async function addPairs(
+  session: SqlSession,
+  statements: PairStatements,
+  added: readonly NewPairs[],
+): Promise<void> {
+  try {
+    for (const json of statementTexts(session, added)) await session.execute(statements.add, [json]);
+  } catch (error) {
+    if (!isDuplicate(error)) throw error;
+    // Some are: somebody removed a main row without them. Or two keys are one to the server: it ignores spaces at the end.
+    await writePairs(session, statements, added);
+  }
+}
 
 /** The uids whose pairs had to be changed. */
 export async function writePairs(
@@ -58,12 +78,26 @@ async function remove(
 }
 
 async function putAll(session: SqlSession, statements: PairStatements, changes: readonly PairChange[]): Promise<void> {
-  const texts = changes.map(({ uid, pairs, extra }) => JSON.stringify([uid, pairs, ...extra]));
+  const put = changes.map(({ uid, pairs, extra }) => ({ uid, text: JSON.stringify(pairs), extra }));
+  for (const json of statementTexts(session, put)) await session.execute(statements.put, [json]);
+}
+
+/** What the statements take, one by one: none is larger than the server accepts. */
+function* statementTexts(session: SqlSession, objects: readonly Omit<NewPairs, 'pairs'>[]): Generator<string> {
+  const texts = objects.map(({ uid, text, extra }) => {
+    const rest = extra.map((value) => `,${JSON.stringify(value)}`).join('');
+    return `[${JSON.stringify(uid)},${text}${rest}]`;
+  });
   const limits = { bytesOf: (text: string) => Buffer.byteLength(text), maxBytes: statementBytes(session) };
   for (const piece of piecesOfBytes(texts, limits)) {
     refuseTooLarge(session, limits.bytesOf(piece[0] ?? ''));
-    await session.execute(statements.put, [`[${piece.join(',')}]`]);
+    yield `[${piece.join(',')}]`;
   }
+}
+
+/** Only the statement is undone; the transaction goes on. */
+function isDuplicate(error: unknown): boolean {
+  return (error as { readonly errno?: number }).errno === ER_DUP_ENTRY;
 }
 
 async function readStored(
@@ -71,7 +105,7 @@ async function readStored(
   statements: PairStatements,
   changes: readonly PairChange[],
 ): Promise<ReadonlyMap<string, Map<string, string>>> {
-  const uids = changes.filter(({ known }) => !known).map(({ uid }) => uid);
+  const uids = changes.map(({ uid }) => uid);
   const stored = new Map<string, Map<string, string>>();
   for (const chunk of chunks(uids, { bytesOf: () => 1, maxBytes: Infinity, maxRows: statementSizes[0] })) {
     const parameters = padded(chunk);

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import { sortedByKey } from '../../base/json.ts';
+import { indexedColumns } from '../columns.ts';
 import type { ObjectRow, RowState } from '../row.ts';
 import type { SqlParameter } from './pool.ts';
 import { toSqlTime } from './sql-time.ts';
@@ -13,13 +14,20 @@ export interface Ending {
   readonly deleteTime?: Date;
 }
 
+export interface HashedPairs {
+  /** JSON of the pairs, sorted by their keys. */
+  readonly text: string;
+  /** Tells whether two sets of pairs are the same without reading them. */
+  readonly hash: Buffer;
+}
+
 /** One write that waits for its transaction, with everything that can be computed before it. */
 export interface PendingWrite {
   readonly row: ObjectRow;
   readonly statement: 'write' | 'finish';
   readonly state: number;
-  readonly labelsHash: Buffer;
-  readonly annotationsHash: Buffer;
+  readonly labels: HashedPairs;
+  readonly annotations: HashedPairs;
   /** In the order of `parameterColumns`. */
   readonly parameters: readonly SqlParameter[];
   /** Of the main row; what it costs in a packet. */
@@ -34,16 +42,16 @@ const ROW_OVERHEAD_BYTES = 1024;
 const BYTES_PER_CHARACTER = 3;
 
 export function pendingWrite(row: ObjectRow, ending: Ending, now: Date): PendingWrite {
-  const labelsHash = pairsHash(row.labels);
-  const annotationsHash = pairsHash(row.annotations);
+  const labels = hashedPairs(row.labels);
+  const annotations = hashedPairs(row.annotations);
   const state = rowStateNumber(ending.state);
   const mainBytes = Buffer.byteLength(row.json) + row.proto.byteLength + ROW_OVERHEAD_BYTES;
   return {
     row,
     statement: ending.statement,
     state,
-    labelsHash,
-    annotationsHash,
+    labels,
+    annotations,
     parameters: [
       row.uid,
       row.groupVersion,
@@ -51,8 +59,8 @@ export function pendingWrite(row: ObjectRow, ending: Ending, now: Date): Pending
       row.name,
       row.generation,
       row.contentHash,
-      labelsHash,
-      annotationsHash,
+      labels.hash,
+      annotations.hash,
       toSqlTime(row.createTime),
       toSqlTime(now.toISOString()),
       row.proto,
@@ -71,7 +79,7 @@ export function pendingWrite(row: ObjectRow, ending: Ending, now: Date): Pending
 
 /** The values of `row.columns` as the driver takes them. */
 export function indexedValues(row: Pick<ObjectRow, 'kind' | 'columns'>): readonly SqlParameter[] {
-  return row.kind.indexes.flat().map((column, position) => {
+  return indexedColumns(row.kind).map((column, position) => {
     const value = row.columns[position] ?? null;
     return column.type === 'time' && typeof value === 'string' ? toSqlTime(value) : value;
   });
@@ -83,9 +91,14 @@ export function pairBytes(pairs: Pairs): number {
   return pairs.reduce((sum, [key, value]) => sum + (key.length + value.length) * BYTES_PER_CHARACTER + 64, 0);
 }
 
-/** Tells whether two sets of pairs are the same without reading them. The order of the pairs does not matter. */
+/** The order of the pairs does not matter. */
 export function pairsHash(pairs: Pairs): Buffer {
-  return hash('sha256', JSON.stringify(sortedByKey(pairs)), 'buffer').subarray(0, 16);
+  return hashedPairs(pairs).hash;
+}
+
+function hashedPairs(pairs: Pairs): HashedPairs {
+  const text = JSON.stringify(sortedByKey(pairs));
+  return { text, hash: hash('sha256', text, 'buffer').subarray(0, 16) };
 }
 
 function sqlTimeOrNull(time: Date | undefined): string | null {

@@ -20,7 +20,12 @@ export interface PairStatements {
   /** obj_uid, key, value of the given objects. */
   readonly select: SizedStatement;
   readonly remove: SizedStatement;
-  /** Of any number of pairs. The one parameter is the JSON of `[[uid, [[key, value], ...], creation time], ...]`. */
+  /**
+   * Of any number of pairs, none of which is there. The one parameter is the JSON of
+   * `[[uid, [[key, value], ...], creation time], ...]`.
+   */
+  readonly add: string;
+  /** The same for pairs of which some may be there. */
   readonly put: string;
 }
 
@@ -121,6 +126,9 @@ function pairStatements({ name: table, value, timed }: PairTable): PairStatement
     `NESTED PATH '$[1][*]' COLUMNS (${pair.join(', ')})`,
     ...(timed ? [fromJson('obj_create_time', 'VARCHAR(32)', '$[2]')] : []),
   ];
+  const add =
+    `INSERT INTO \`${table}\` (${columns}) ` +
+    `SELECT ${columns} FROM JSON_TABLE(?, '$[*]' COLUMNS (${parts.join(', ')})) AS \`pairs\``;
   return {
     select: sized(
       (rows) =>
@@ -130,10 +138,8 @@ function pairStatements({ name: table, value, timed }: PairTable): PairStatement
     remove: sized(
       (rows) => `DELETE FROM \`${table}\` WHERE ${repeated('(`obj_uid` = ? AND `key` = ?)', rows, ' OR ')}`,
     ),
-    put:
-      `INSERT INTO \`${table}\` (${columns}) ` +
-      `SELECT ${columns} FROM JSON_TABLE(?, '$[*]' COLUMNS (${parts.join(', ')})) AS \`pairs\` ` +
-      `ON DUPLICATE KEY UPDATE \`${table}\`.\`value\` = VALUES(\`value\`)`,
+    add,
+    put: `${add} ON DUPLICATE KEY UPDATE \`${table}\`.\`value\` = VALUES(\`value\`)`,
   };
 }
 
