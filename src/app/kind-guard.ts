@@ -1,7 +1,7 @@
 // What keeps one kind complete beyond its ordinary flows: which objects are unguarded, which left unseen, and what need
 // not be written at the start because MySQL has it already.
 import type { KindDefinition } from '../api/kind.ts';
-import { type KubernetesObject, objectKey } from '../api/object.ts';
+import { identityOf, type KubernetesObject, objectKey } from '../api/object.ts';
 import { isAborted } from '../base/abort.ts';
 import { type Clock, sleep } from '../base/clock.ts';
 import { messageOf } from '../base/errors.ts';
@@ -79,18 +79,19 @@ export function createKindGuard(watched: Watched, parts: Parts): KindGuard {
     skipUnchanged: predicateFuncs({
       create: ({ object, initial }) => {
         if (!initial || !difference.isUnchanged(object)) return true;
-        store.release(objectKey(object), object.metadata.resourceVersion);
+        store.release(objectKey(object), identityOf(object).resourceVersion);
         return false;
       },
     }),
     around: async (key, reconcile) => {
       if (departures.has(key)) await endDeparted(key);
-      const seen = store.get(key)?.metadata;
-      const leaving = seen !== undefined && !coverage.isPlain(key) && seen.deletionTimestamp !== undefined;
+      const seen = store.get(key);
+      const leaving = seen !== undefined && !coverage.isPlain(key) && seen.metadata.deletionTimestamp !== undefined;
       const result = await reconcile();
       if (result.kind !== 'done' || seen === undefined) return result;
-      store.release(key, seen.resourceVersion);
-      if (leaving) departures.noteFinished(seen.uid);
+      const { uid, resourceVersion } = identityOf(seen);
+      store.release(key, resourceVersion);
+      if (leaving) departures.noteFinished(uid);
       return result;
     },
     startByDifference: (controller, signal) => startByDifference(difference, { informer, controller, parts, signal }),

@@ -17,7 +17,7 @@ import { type ControllerMetrics, noControllerMetrics } from './controller-metric
 import { AlreadyStartedError, TerminalError } from './errors.ts';
 import { defaultRetry, ItemExponentialRateLimiter, type RateLimiter, type RetryOptions } from './rate-limiter.ts';
 import type { Reconcile, ReconcileResult } from './reconcile.ts';
-import { ReconcileRun } from './reconcile-run.ts';
+import { ReconcileRun, type RunOptions } from './reconcile-run.ts';
 import type { Source } from './source.ts';
 import { startSource } from './start-source.ts';
 import { type AgingOptions, defaultAging, LOW_PRIORITY, type Taken, WorkQueue } from './work-queue.ts';
@@ -63,6 +63,7 @@ export class Controller {
   /** Failures in a row of the keys that wait for another attempt. */
   readonly #failures = new Map<string, number>();
   readonly #runs = new Set<ReconcileRun>();
+  readonly #runOptions: RunOptions;
   readonly #workers: Promise<void>[] = [];
   #idleWorkers = 0;
   #broken: { readonly error: unknown } | undefined;
@@ -76,10 +77,12 @@ export class Controller {
 
   constructor(options: ControllerOptions) {
     this.#options = options;
-    const { clock, sources = [], metrics = noControllerMetrics, aging = defaultAging, retry = defaultRetry } = options;
+    const { clock, logger, reconcileTimeoutMs: timeoutMs } = options;
+    const { sources = [], metrics = noControllerMetrics, aging = defaultAging, retry = defaultRetry } = options;
     this.#sources = [...sources];
     this.#metrics = metrics;
     this.#retryCapMs = retry.capMs;
+    this.#runOptions = { clock, logger, timeoutMs, onTimeout: () => metrics.timedOut() };
     this.#limiter = new ItemExponentialRateLimiter(retry);
     this.#queue = new WorkQueue(clock, { limiter: this.#limiter, aging, metrics: metrics.queue });
     metrics.maxConcurrentReconciles(options.maxConcurrentReconciles ?? DEFAULT_WORKERS);
@@ -221,12 +224,10 @@ export class Controller {
   }
 
   async #reconcile(taken: Taken): Promise<void> {
-    const { reconcile, clock, logger, reconcileTimeoutMs: timeoutMs } = this.#options;
-    const onTimeout = (): void => this.#metrics.timedOut();
-    const run = new ReconcileRun({ key: taken.key, logger, clock, timeoutMs, onTimeout });
+    const run = new ReconcileRun(taken.key, this.#runOptions);
     this.#runs.add(run);
     try {
-      this.#settle(taken, run, await reconcile(taken.key, run));
+      this.#settle(taken, run, await this.#options.reconcile(taken.key, run));
     } catch (error) {
       this.#fail(taken, run, error);
     } finally {

@@ -19,8 +19,9 @@ export interface EventHandler {
   generic(event: GenericEvent, queue: EventQueue): void;
 }
 
-/** Gives every plain add the priority; a priority that a handler states itself wins. */
-function withPriority(queue: EventQueue, priority: number): EventQueue {
+/** Gives every plain add low priority; a priority that a handler states itself wins. */
+function unhurried(queue: EventQueue): EventQueue {
+  const priority = LOW_PRIORITY;
   return {
     add: (key) => queue.addWithOptions(key, { priority }),
     addAfter: (key, afterMs) => queue.addWithOptions(key, { afterMs, priority }),
@@ -29,14 +30,25 @@ function withPriority(queue: EventQueue, priority: number): EventQueue {
   };
 }
 
+/** One for all events of a queue. */
+const unhurriedQueues = new WeakMap<EventQueue, EventQueue>();
+
+function withLowPriority(queue: EventQueue): EventQueue {
+  const known = unhurriedQueues.get(queue);
+  if (known !== undefined) return known;
+  const low = unhurried(queue);
+  unhurriedQueues.set(queue, low);
+  return low;
+}
+
 /**
  * Low priority for events that say nothing new: objects of the initial list, and updates with the same resourceVersion
  * on both sides. So a start with many objects does not delay what happens now. All handlers below have it.
  */
 export function lowPriorityWhenUnchanged(handler: EventHandler): EventHandler {
   return {
-    create: (event, queue) => handler.create(event, event.initial ? withPriority(queue, LOW_PRIORITY) : queue),
-    update: (event, queue) => handler.update(event, isUnchanged(event) ? withPriority(queue, LOW_PRIORITY) : queue),
+    create: (event, queue) => handler.create(event, event.initial ? withLowPriority(queue) : queue),
+    update: (event, queue) => handler.update(event, isUnchanged(event) ? withLowPriority(queue) : queue),
     delete: (event, queue) => handler.delete(event, queue),
     generic: (event, queue) => handler.generic(event, queue),
   };

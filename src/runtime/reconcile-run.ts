@@ -4,8 +4,8 @@ import type { Logger } from '../base/logger.ts';
 import { ReconcileTimeoutError } from './errors.ts';
 import type { ReconcileContext } from './reconcile.ts';
 
+/** The same for all runs of a controller. */
 export interface RunOptions {
-  readonly key: string;
   readonly logger: Logger;
   readonly clock: Clock;
   /** Undefined: it may take as long as it takes. */
@@ -18,6 +18,7 @@ export interface RunOptions {
  * key stay taken until it does, because a second run beside it would break the one guarantee reconciles rely on.
  */
 export class ReconcileRun implements ReconcileContext {
+  readonly #key: string;
   readonly #options: RunOptions;
   /** Made when the reconcile asks for its signal: many never do, and it is what a run costs most. */
   #controller: AbortController | undefined;
@@ -27,7 +28,8 @@ export class ReconcileRun implements ReconcileContext {
   #id: string | undefined;
   #cancelTimer: (() => void) | undefined;
 
-  constructor(options: RunOptions) {
+  constructor(key: string, options: RunOptions) {
+    this.#key = key;
     this.#options = options;
     this.#startedMs = options.clock.monotonicMs();
     if (options.timeoutMs !== undefined) this.#watch(options.timeoutMs, () => this.#expire());
@@ -42,7 +44,7 @@ export class ReconcileRun implements ReconcileContext {
   }
 
   get logger(): Logger {
-    this.#logger ??= this.#options.logger.child({ key: this.#options.key, reconcileId: this.reconcileId });
+    this.#logger ??= this.#options.logger.child({ key: this.#key, reconcileId: this.reconcileId });
     return this.#logger;
   }
 

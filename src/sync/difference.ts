@@ -1,6 +1,6 @@
 // Start by difference: what MySQL holds is compared with what the API server listed, by uid and resourceVersion. Objects
 // that are stored as they are cost nothing; rows whose objects are gone are candidates for a missed deletion.
-import { type KubernetesObject, objectKey } from '../api/object.ts';
+import { identityOf, type KubernetesObject, objectKey } from '../api/object.ts';
 import type { Logger } from '../base/logger.ts';
 import type { StoredIdentity } from '../storage/metadata-storage.ts';
 import { rowsInCluster } from './known-rows.ts';
@@ -29,7 +29,8 @@ export class Difference {
   /** To be called once the list is complete. Answers what it compared. */
   async load(): Promise<{ readonly objects: number; readonly rows: number; readonly missing: number }> {
     const { storage, kind, listed } = this.#options;
-    const uids = new Set([...listed()].map(({ metadata }) => metadata.uid));
+    const uids = new Set<string>();
+    for (const object of listed()) uids.add(identityOf(object).uid);
     const stored = new Map<string, string>();
     const missing: StoredIdentity[] = [];
     let rows = 0;
@@ -52,7 +53,7 @@ export class Difference {
 
   /** Whether MySQL held exactly this state of a live, guarded object when `load` looked. */
   isUnchanged(object: KubernetesObject): boolean {
-    const { uid, resourceVersion } = object.metadata;
+    const { uid, resourceVersion } = identityOf(object);
     return this.#stored.get(uid) === resourceVersion && this.#options.isPlain(objectKey(object));
   }
 

@@ -1,6 +1,6 @@
 // What every flow of the reconciler works with, and the few steps they share.
 import type { KindDefinition } from '../api/kind.ts';
-import { hasFinalizer, type KubernetesObject } from '../api/object.ts';
+import { hasFinalizer, identityOf, type KubernetesObject } from '../api/object.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import type { KubeClient, ObjectRef, Resource } from '../kube/client.ts';
@@ -68,7 +68,7 @@ export class Flow {
   }
 
   log(object: KubernetesObject, level: 'debug' | 'info' | 'warn', message: string): void {
-    const { namespace, name, uid, resourceVersion } = object.metadata;
+    const { namespace, name, uid, resourceVersion } = identityOf(object);
     this.options.logger[level]({ namespace, name, uid, resourceVersion }, message);
   }
 

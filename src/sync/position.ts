@@ -11,16 +11,23 @@ interface Candidate {
   readonly waiting: Set<string>;
 }
 
+async function workedOn(
+  candidate: Candidate,
+  key: string,
+  reconcile: () => Promise<ReconcileResult>,
+): Promise<ReconcileResult> {
+  const result = await reconcile();
+  candidate.waiting.delete(key);
+  return result;
+}
+
 export class PositionTracker {
   #candidate: Candidate | undefined;
   #recorded = '';
 
   /** Runs a reconcile and notes that its key has been worked on. */
-  async around(key: string, reconcile: () => Promise<ReconcileResult>): Promise<ReconcileResult> {
-    const candidate = this.#candidate;
-    const result = await reconcile();
-    candidate?.waiting.delete(key);
-    return result;
+  around(key: string, reconcile: () => Promise<ReconcileResult>): Promise<ReconcileResult> {
+    return this.#candidate === undefined ? reconcile() : workedOn(this.#candidate, key, reconcile);
   }
 
   /**

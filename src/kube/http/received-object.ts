@@ -89,7 +89,8 @@ class Received implements Content {
   }
 
   compact(): void {
-    const [bytes, fields] = [this.#bytes, this.#managedFields];
+    const bytes = this.#bytes;
+    const fields = this.#managedFields;
     this.#bytes = fields === undefined ? copyOf(bytes) : bytesWithout(bytes, fields);
     this.#end -= bytes.length - this.#bytes.length;
     this.#managedFields = undefined;
@@ -168,7 +169,9 @@ class MetadataScan {
 
   /** Undefined while a part is missing, only the namespace may, and where one is more than plain text. */
   get identity(): Identity | undefined {
-    const [name, namespace, uid] = [this.#text(NAME), this.#text(NAMESPACE), this.#text(UID)];
+    const name = this.#text(NAME);
+    const namespace = this.#text(NAMESPACE);
+    const uid = this.#text(UID);
     const resourceVersion = this.#text(RESOURCE_VERSION);
     if (name === undefined || uid === undefined || resourceVersion === undefined) return undefined;
     if (namespace === undefined && this.#starts[NAMESPACE] !== 0) return undefined;
