@@ -18,6 +18,7 @@ import { freePort } from '../../hack/local/free-port.ts';
 import { goModuleFolder } from '../../hack/local/go-module.ts';
 import { type Reaper, startReaper } from '../../hack/local/reaper.ts';
 import { ServerProcess } from '../../hack/local/server-process.ts';
+import { eventually } from './eventually.ts';
 import { type Manifest, manifestsOf } from './renders.ts';
 import type { Installed } from './use-installed.ts';
 
@@ -201,7 +202,10 @@ export class ArgoCd {
       await this.#installed.kubectl('apply', '--server-side', '-f', file);
     };
     await apply([namespace, ...items]);
-    await this.#installed.kubectl('wait', '--for=condition=Established', 'crd', '--all', '--timeout=120s');
+    // kubectl does not wait for a CRD that has no list of conditions yet: it fails.
+    await eventually(() =>
+      this.#installed.kubectl('wait', '--for=condition=Established', 'crd', '--all', '--timeout=120s'),
+    );
   }
 }
 
