@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { promisify } from 'node:util';
 
@@ -30,5 +33,31 @@ describe('the heap of the reconciler', () => {
     const before = await majorCollections('');
     const after = await majorCollections(`import { letHeapGrow } from '${url}'; letHeapGrow();`);
     assert.ok(before > 2 && after > 0 && after < before, `${before} collections without, ${after} with`);
+  });
+
+  it('is asked for when the role starts', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'heap-'));
+    const [watching, configuration] = [join(folder, 'watching.mjs'), join(folder, 'config.yaml')];
+    writeFileSync(
+      watching,
+      `import v8 from 'node:v8';
+       import { syncBuiltinESMExports } from 'node:module';
+       v8.setFlagsFromString = (flag) => console.log(flag);
+       syncBuiltinESMExports();`,
+    );
+    // Nothing to connect to: it ends at once, with an error.
+    writeFileSync(
+      configuration,
+      `metadataStorage: { enableMetadataStorage: true }
+mysql: { host: nowhere.invalid, user: nobody, database: none }
+kubernetes: { kubeconfig: ${join(folder, 'missing')} }`,
+    );
+    const main = join(import.meta.dirname, '../../../src/main.ts');
+    const args = ['--import', watching, main, '--config', configuration, 'reconciler'];
+    await assert.rejects(promisify(execFile)(process.execPath, args), ({ stdout }: { readonly stdout: string }) => {
+      assert.match(stdout, /^--heap-growing-percent=100$/m);
+      return true;
+    });
+    rmSync(folder, { recursive: true });
   });
 });
