@@ -2,9 +2,10 @@ import { readFileSync } from 'node:fs';
 import { parseDocument } from 'yaml';
 import { CodedError, messageOf } from '../base/errors.ts';
 import { type FieldError, formatFieldErrors } from '../base/field-error.ts';
-import { isJsonObject, type JsonObject } from '../base/json.ts';
+import { isJsonObject, type JsonObject, ownValue, valueAt } from '../base/json.ts';
 import { configurationKeys } from './keys.ts';
 import { type Configuration, checkConfiguration, type SchemaIssue } from './schema.ts';
+import { flag } from './values.ts';
 
 /** Everything that is wrong with the configuration, all at once, each with its path. */
 export class ConfigurationError extends CodedError {
@@ -26,6 +27,7 @@ export interface ConfigurationSource {
 export function loadConfiguration(source: ConfigurationSource): Configuration {
   const described = source.file ?? 'environment';
   const fromFile = source.file === undefined ? {} : readFile(source.file);
+  refuseContradiction(fromFile, source.env, described);
   const merged = withEnvironment(expandVariables(fromFile, source.env, described), source.env);
   const parsed = checkConfiguration(merged);
   if (!parsed.success) throw new ConfigurationError(described, parsed.issues.flatMap(toFieldErrors));
@@ -51,6 +53,34 @@ function readFile(path: string): JsonObject {
   return content;
 }
 
+const STORAGE_VARIABLE = 'INGESTER_METADATA_STORAGE_ENABLE_METADATA_STORAGE';
+
+/**
+ * Whether a file switches metadata storage on or off in so many words; undefined where it does not say, leaves it to a
+ * variable, or cannot be read.
+ */
+export function storageIn(file: string): boolean | undefined {
+  try {
+    return saidOfStorage(readFile(file));
+  } catch {
+    return undefined;
+  }
+}
+
+function saidOfStorage(content: JsonObject): boolean | undefined {
+  return flag.safeParse(valueAt(content, ['metadataStorage', 'enableMetadataStorage'])).data;
+}
+
+/**
+ * The webhook follows the reconciler's file. One that says off while the environment of a reconciler says on would leave
+ * new objects unguarded, with nobody told.
+ */
+function refuseContradiction(fromFile: JsonObject, env: ConfigurationSource['env'], source: string): void {
+  if (saidOfStorage(fromFile) !== false || flag.safeParse(env[STORAGE_VARIABLE]).data !== true) return;
+  const message = `the file says false and ${STORAGE_VARIABLE} true, and the webhook follows the file; set it there`;
+  throw new ConfigurationError(source, [{ path: 'metadataStorage.enableMetadataStorage', message }]);
+}
+
 const VARIABLE = /\$\{([A-Za-z_][A-Za-z0-9_]*)(?::([^}]*))?\}/g;
 
 /** Replaces `${NAME}` and `${NAME:default}` in text values, as the original's configuration files allow. */
@@ -59,7 +89,7 @@ function expandVariables(content: JsonObject, env: ConfigurationSource['env'], s
   const expand = (value: unknown, path: string): unknown => {
     if (typeof value === 'string') {
       return value.replace(VARIABLE, (_whole, name: string, fallback: string | undefined) => {
-        const found = env[name] ?? fallback;
+        const found = ownValue(env, name) ?? fallback;
         if (found === undefined) errors.push({ path, message: `environment variable ${name} is not set` });
         return found ?? '';
       });

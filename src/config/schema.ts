@@ -3,7 +3,8 @@ import { isIP } from 'node:net';
 import { z } from 'zod';
 import { compareApiVersions } from '../api/api-version.ts';
 import type { DowngradeMode } from '../api/kind.ts';
-import { defaultKinds, type TableNames } from '../api/kinds.ts';
+import type { TableNames } from '../api/kind-names.ts';
+import { defaultKinds } from '../api/kinds.ts';
 import type { LogLevel } from '../base/logger.ts';
 import { type SyncSettings, syncSections } from './sync-settings.ts';
 import { type TaskSettings, taskSections } from './task-settings.ts';
@@ -23,7 +24,9 @@ const schema = z.strictObject(
         {
           enableMetadataStorage: flag
             .default(false)
-            .describe('Copies objects into MySQL. While it is off the reconciler stays idle.'),
+            .describe(
+              'Copies objects into MySQL. While it is off the reconciler stays idle and the webhook guards no new object.',
+            ),
           tableNames: z
             .enum(['lowercase', 'snake_case'], { error: 'expected lowercase or snake_case' })
             .default('lowercase')
@@ -59,7 +62,10 @@ const schema = z.strictObject(
           tlsMode: z
             .enum(['off', 'verify'], { error: 'expected off or verify' })
             .default('off')
-            .describe('verify: encrypts, and accepts only a certificate of a trusted authority for this host name.'),
+            .describe(
+              'verify: encrypts, and accepts only a certificate of a trusted authority for this host name. The manifests ' +
+                'set it; off warns at the start unless the host is on loopback.',
+            ),
           tlsCaFile: text
             .default('')
             .describe('PEM file with the authorities to trust for verify. Empty: those that Node trusts.'),
@@ -190,22 +196,39 @@ const schema = z.strictObject(
         {
           bindAddress: text.default('0.0.0.0:9443').describe('Address of the HTTPS server, host:port.'),
           certDir: text.default('/tls').describe('Folder with tls.crt and tls.key.'),
+          clientCaFile: text
+            .default('')
+            .describe(
+              'PEM file with the authority of the client certificate that the API server shows. Empty: callers show none.',
+            ),
+          clientName: text
+            .default('')
+            .describe('Common name of that certificate. Empty: any of the authority in webhook.clientCaFile.'),
           reconcilerUser: text
             .default('system:serviceaccount:ingester-system:ingester-reconciler')
             .describe('User of the reconciler, whose removal of the finalizer is never undone.'),
+          reconcilerConfig: text
+            .default('/etc/ingester/reconciler/config.yaml')
+            .describe(
+              'Configuration file of the reconciler. Where it switches metadata storage off, no new object gets the finalizer.',
+            ),
           shutdownDelay: duration
             .prefault('5s')
             .describe('Time to go on serving after SIGTERM, until every node knows that this replica is going.'),
         },
         section,
       )
+      .refine(({ clientCaFile, clientName }) => clientName === '' || clientCaFile !== '', {
+        path: ['clientName'],
+        error: 'this has no effect unless webhook.clientCaFile is set',
+      })
       .prefault({}),
     admission: z
       .strictObject(
         {
-          incomparableVersions: mode(['warn', 'deny'])
-            .default('warn')
-            .describe('An Ingester whose version has no order with the migrated one: warn or deny.'),
+          incomparableVersions: mode(['deny', 'warn'])
+            .default('deny')
+            .describe('An Ingester whose version has no order with the migrated one: deny or warn.'),
           contentDowngrades: perKind(mode(['deny', 'warn', 'off']))
             .default({})
             .describe(
@@ -330,7 +353,10 @@ export interface Configuration extends SyncSettings, TaskSettings {
   readonly webhook: {
     readonly bindAddress: string;
     readonly certDir: string;
+    readonly clientCaFile: string;
+    readonly clientName: string;
     readonly reconcilerUser: string;
+    readonly reconcilerConfig: string;
     readonly shutdownDelay: number;
   };
   readonly admission: {

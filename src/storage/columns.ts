@@ -5,7 +5,9 @@ import { columnLength, type IndexedColumn, type KindDefinition } from '../api/ki
 import type { KubernetesObject } from '../api/object.ts';
 import { isJsonObject, valueAt } from '../base/json.ts';
 import type { ColumnValue } from './row.ts';
+import { storableTime } from './times.ts';
 
+const INT32_MIN = -(2 ** 31);
 const INT32_MAX = 2 ** 31 - 1;
 const columnsByKind = new WeakMap<KindDefinition, readonly IndexedColumn[]>();
 
@@ -41,18 +43,21 @@ function fits(column: IndexedColumn, received: unknown, stored: ColumnValue): bo
 
 function columnValue(column: IndexedColumn, object: KubernetesObject): ColumnValue {
   const value = valueAt(object, column.path) ?? undefined;
-  if (column.type === 'time') return timeValue(value);
+  if (column.type === 'time') return storableTime(value) ?? null;
   if (value === undefined && !parentIsPresent(column.path, object)) return null;
   switch (column.type) {
     case 'string':
-      return cut(typeof value === 'string' ? value : '', columnLength(column));
     case 'enum':
-      return cut(typeof value === 'string' ? value : (column.zero ?? ''), columnLength(column));
+      return cut(typeof value === 'string' ? value : zeroText(column), columnLength(column));
     case 'int':
       return intValue(value);
     case 'bool':
       return value === true;
   }
+}
+
+function zeroText({ type, zero }: IndexedColumn): string {
+  return type === 'enum' ? (zero ?? '') : '';
 }
 
 function parentIsPresent(path: readonly string[], object: KubernetesObject): boolean {
@@ -67,14 +72,5 @@ function cut(text: string, length: number): string {
 
 function intValue(value: unknown): number | null {
   const number = value === undefined ? 0 : Number(value);
-  return Number.isInteger(number) && Math.abs(number) <= INT32_MAX ? number : null;
-}
-
-/** RFC 3339 in UTC with the fraction kept, or NULL where the text is not a time. */
-function timeValue(value: unknown): string | null {
-  if (typeof value !== 'string') return null;
-  const time = new Date(value);
-  if (Number.isNaN(time.getTime())) return null;
-  const fraction = /\.(\d+)/.exec(value)?.[1] ?? '0';
-  return `${time.toISOString().slice(0, 19)}.${fraction}Z`;
+  return Number.isInteger(number) && number >= INT32_MIN && number <= INT32_MAX ? number : null;
 }

@@ -85,6 +85,13 @@ export class StorageFailureError extends CodedError {
   }
 }
 
+/** Neither the server nor the way to it: this program is wrong. Other objects are not affected. */
+export class StorageProgramError extends CodedError {
+  constructor(what: string) {
+    super('STORAGE_PROGRAM_ERROR', `The program failed while it used MySQL: ${what}.`, { retry: 'yes' });
+  }
+}
+
 /** A query on something that has no index. Ignoring it would give wrong answers, and scanning would stop the server. */
 export class QueryUnsupportedError extends CodedError {
   constructor(what: string, supported: readonly string[]) {
@@ -97,6 +104,13 @@ export class QueryUnsupportedError extends CodedError {
 export class SelectorInvalidError extends CodedError {
   constructor(kind: 'label' | 'field', what: string, at: number) {
     super('STORAGE_SELECTOR_INVALID', `The ${kind} selector is not valid at character ${at + 1}: ${what}.`);
+  }
+}
+
+/** Whoever asked has gone, or had no more time: the read was ended, at the server too. */
+export class ReadEndedError extends CodedError {
+  constructor(cause: unknown) {
+    super('STORAGE_READ_ENDED', 'The read was ended: nothing waits for its result any more.', { retry: 'yes', cause });
   }
 }
 

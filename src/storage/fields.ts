@@ -1,5 +1,7 @@
 // Which fields of a kind can be asked for: those that have a column.
+
 import type { IndexedColumn, KindDefinition } from '../api/kind.ts';
+import { ownValue } from '../base/json.ts';
 import { QueryUnsupportedError } from './errors.ts';
 import type { FieldValue } from './list-query.ts';
 
@@ -25,7 +27,7 @@ export function queryFieldNames(kind: KindDefinition): readonly string[] {
 }
 
 export function queryField(kind: KindDefinition, name: string): QueryField {
-  const base = Object.hasOwn(baseFields, name) ? baseFields[name] : undefined;
+  const base = ownValue(baseFields, name);
   if (base !== undefined) return base;
   const declared = kind.indexes.flat().find((column) => column.name === name || column.path.join('.') === name);
   if (declared !== undefined) return { column: declared.name, type: declared.type, optional: true };

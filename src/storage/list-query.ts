@@ -33,6 +33,8 @@ export interface Order {
 export interface ListQuery {
   /** All namespaces where it is missing. */
   readonly namespace?: string;
+  /** Only these, at most 1024: those that a user may see. No part of what a continue token belongs to. */
+  readonly namespaces?: readonly string[];
   readonly labels?: readonly LabelRequirement[];
   readonly where?: Condition;
   /**

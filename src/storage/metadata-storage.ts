@@ -44,6 +44,14 @@ export interface StoredIdentity {
   readonly name: string;
   readonly resourceVersion: string;
   readonly state: RowState;
+  /** The original archived the object: nobody expects it in the API server. Told by `identities` of `evicting` rows. */
+  readonly adopted?: true;
+}
+
+/** One of the objects that had a name. */
+export interface Incarnation extends StoredIdentity {
+  /** RFC 3339 with microseconds. */
+  readonly evictTime: string | undefined;
 }
 
 export interface IdentityQuery {
@@ -104,6 +112,12 @@ export interface ListPage {
   readonly total: number | undefined;
 }
 
+/** What only reads. */
+export type StorageReads = Pick<
+  MetadataStorage,
+  'positions' | 'getById' | 'getByName' | 'list' | 'identities' | 'tombstones' | 'incarnations' | 'namespaces'
+>;
+
 /**
  * The port to the database. Every write is guarded: it applies only if its resourceVersion is higher than the stored
  * one, or equal and the row moves on (live, evicting, deleted or evicted). So order of arrival, repeats and stale caches do not
@@ -122,7 +136,8 @@ export interface MetadataStorage {
   delete(row: ObjectRow, at: Date): Promise<WriteOutcome>;
 
   /**
-   * Stores the final state of an object that is leaving etcd: evicted where eviction was requested, else deleted.
+   * Stores the final state of an object that is leaving etcd: evicted where eviction was requested or the row is evicted
+   * already, else deleted.
    * Later states of an object that other finalizers still hold are stored the same way.
    */
   finish(row: ObjectRow, at: Date): Promise<WriteOutcome>;
@@ -157,10 +172,15 @@ export interface MetadataStorage {
   backfill(kind: KindDefinition, options?: BackfillOptions): Promise<BackfillProgress>;
 
   /**
-   * Writes the state of a living object over whatever the row holds, newer or damaged, if the row is at the expected
-   * resourceVersion; else `stale`, also where there is no row. Only for a repair that somebody asked for.
+   * Writes the state of an object that is in etcd over whatever the row holds, newer or damaged, if the row is at the
+   * expected resourceVersion; else `stale`, also where there is no row. `evicting` keeps the intent to evict. Only for a
+   * repair that somebody asked for.
    */
-  replace(row: ObjectRow, expectedResourceVersion: string): Promise<WriteOutcome>;
+  replace(
+    row: ObjectRow,
+    expectedResourceVersion: string,
+    as: { readonly state: 'live' } | { readonly state: 'evicting'; readonly at: Date },
+  ): Promise<WriteOutcome>;
 
   /** Notes up to which resourceVersion everything of the kind is stored. What is neither higher nor later is ignored. */
   recordPosition(kind: KindDefinition, position: WatchPosition): Promise<void>;
@@ -196,8 +216,17 @@ export interface MetadataStorage {
    */
   tombstones(kind: KindDefinition, query: TombstoneQuery): Promise<readonly Tombstone[]>;
 
-  /** All incarnations of a name, created last first. `limit`: 1 to 1000. */
-  incarnations(kind: KindDefinition, namespace: string, name: string, limit: number): Promise<readonly StoredObject[]>;
+  /** All objects that had the name, created last first, by identity: each may be as large as any. `limit`: 1 to 10,000. */
+  incarnations(kind: KindDefinition, namespace: string, name: string, limit: number): Promise<readonly Incarnation[]>;
+
+  /** The namespaces that objects of the kind are or were in, sorted; at most so many. */
+  namespaces(kind: KindDefinition, limit: number): Promise<readonly string[]>;
+
+  /**
+   * The same reads for as long as the signal lets them: once it is aborted they reject, the statement that runs is ended
+   * at the server too, and no other is begun.
+   */
+  until(signal: AbortSignal): StorageReads;
 
   schemaVersion(): Promise<SchemaVersion>;
 

@@ -1,8 +1,10 @@
 // A query with a name and parameters: a list query with holes. No SQL in it, so a template can ask what a list can ask and
 // nothing else, and a value can only ever be a parameter of a statement.
+
 import type { KindDefinition } from '../api/kind.ts';
 import { messageOf } from '../base/errors.ts';
 import { type FieldError } from '../base/field-error.ts';
+import { ownValue } from '../base/json.ts';
 import { QueryTemplateInvalidError } from './errors.ts';
 import { fieldValue, queryField } from './fields.ts';
 import type { FieldValue, Order } from './list-query.ts';
@@ -164,7 +166,7 @@ function holeErrors(
   type: TemplateParameter['type'],
 ): readonly string[] {
   return holes.flatMap(({ name, list }) => {
-    const declared = Object.hasOwn(parameters, name) ? parameters[name] : undefined;
+    const declared = ownValue(parameters, name);
     if (declared === undefined) return [`parameter "${name}" is not declared`];
     if ((declared.list ?? 'no') !== list)
       return [`parameter "${name}" must ${list === 'yes' ? '' : 'not '}be a list here`];

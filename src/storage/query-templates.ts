@@ -2,6 +2,7 @@
 
 import type { KindDefinition } from '../api/kind.ts';
 import type { FieldError } from '../base/field-error.ts';
+import { ownValue } from '../base/json.ts';
 import { QueryParametersInvalidError, QueryTemplateUnknownError } from './errors.ts';
 import type { Condition, FieldCondition, FieldValue, LabelRequirement, ListQuery } from './list-query.ts';
 import {
@@ -93,7 +94,7 @@ function valueError(
 }
 
 function valueOf(values: ParameterValues, name: string): FieldValue | readonly FieldValue[] | undefined {
-  return Object.hasOwn(values, name) ? values[name] : undefined;
+  return ownValue(values, name);
 }
 
 function isGiven(part: TemplateFieldCondition | TemplateLabel, values: ParameterValues): boolean {

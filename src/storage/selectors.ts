@@ -14,18 +14,31 @@ interface Token {
 const NAME = /^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/;
 const PREFIX = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
 const MAX_PREFIX = 253;
+/** Of one selector. What is longer was written by no person, and every requirement is work for the database. */
+const MOST_REQUIREMENTS = 64;
+const MOST_VALUES = 1024;
 
 /** All that must hold. The empty selector is the empty list. Throws SelectorInvalidError with the place. */
 export function parseLabelSelector(text: string): readonly LabelRequirement[] {
   const reader = new TokenReader(text);
   const requirements: LabelRequirement[] = [];
   if (reader.peek() === undefined) return requirements;
+  let values = 0;
   do {
-    requirements.push(readRequirement(reader));
+    const requirement = readRequirement(reader);
+    values += 'values' in requirement ? requirement.values.length : 0;
+    requirements.push(requirement);
+    if (requirements.length > MOST_REQUIREMENTS) throw reader.problem(`more than ${MOST_REQUIREMENTS} requirements`);
+    if (values > MOST_VALUES) throw reader.problem(`more than ${MOST_VALUES} values`);
   } while (reader.take(','));
   const rest = reader.peek();
   if (rest !== undefined) throw reader.problem(`expected "," before "${rest.text}"`);
-  return requirements;
+  return withoutRepeats(requirements);
+}
+
+/** What is asked twice is asked once. */
+function withoutRepeats<T>(parts: readonly T[]): readonly T[] {
+  return [...new Map(parts.map((part) => [JSON.stringify(part), part])).values()];
 }
 
 function readRequirement(reader: TokenReader): LabelRequirement {
@@ -111,7 +124,7 @@ class TokenReader {
 /** All that must hold. Which fields there are is asked later, of the kind. Throws SelectorInvalidError with the place. */
 export function parseFieldSelector(text: string): readonly FieldCondition[] {
   if (text.trim() === '') return [];
-  return fieldTerms(text).map(({ text: term, at }) => {
+  const conditions = fieldTerms(text).map(({ text: term, at }): FieldCondition => {
     const match = /^\s*(?<field>[^=!\s\\]+)\s*(?<operator>!=|==|=)(?<value>.*)$/s.exec(term);
     const { field, operator, value = '' } = match?.groups ?? {};
     if (field === undefined)
@@ -122,6 +135,7 @@ export function parseFieldSelector(text: string): readonly FieldCondition[] {
       value: unescaped(value, at + term.length - value.length),
     };
   });
+  return withoutRepeats(conditions);
 }
 
 /** Between commas that have no backslash before them. */
@@ -129,6 +143,9 @@ function fieldTerms(text: string): readonly Token[] {
   const terms: Token[] = [];
   for (const match of text.matchAll(/(?<term>(?:\\.|[^\\,])*\\?)(?<end>,|$)/gs)) {
     terms.push({ text: match.groups?.['term'] ?? '', at: match.index });
+    if (terms.length > MOST_REQUIREMENTS) {
+      throw new SelectorInvalidError('field', `more than ${MOST_REQUIREMENTS} requirements`, match.index);
+    }
     if (match.groups?.['end'] === '') break;
   }
   return terms;

@@ -2,6 +2,7 @@
 // by primary key is locked, compared, and only what differs is written.
 import type { KindDefinition } from '../../api/kind.ts';
 import { derivedFrom } from '../derived.ts';
+import { pageEnd } from './page-end.ts';
 import { type PairChange, writePairs } from './pair-writer.ts';
 import { indexedValues, pairsHash } from './pending-write.ts';
 import type { SqlParameter, SqlRow, SqlSession } from './pool.ts';
@@ -32,9 +33,12 @@ export async function backfillPage(
 ): Promise<BackfilledPage> {
   const columns = ['labels_hash', 'annotations_hash', ...kind.indexes.flat().map(({ name }) => name)];
   const list = columns.map((column) => `\`${column}\``).join(', ');
+  const end = await pageEnd(session, kind.table, afterUid, pageSize);
+  if (end === undefined) return { scanned: 0, changed: 0, lastUid: undefined };
   const rows = await session.query(
-    `SELECT \`uid\`, \`json\`, \`create_time\`, ${list} FROM \`${kind.table}\` WHERE \`uid\` > ? ORDER BY \`uid\` LIMIT ? FOR UPDATE`,
-    [afterUid, pageSize],
+    `SELECT \`uid\`, \`json\`, \`create_time\`, ${list} FROM \`${kind.table}\` WHERE \`uid\` > ? AND \`uid\` <= ? ` +
+      'ORDER BY `uid` FOR UPDATE',
+    [afterUid, end],
   );
   const found = rows.map((row) => toFound(kind, row));
   const differing = found.filter(({ stored, wanted }) => !stored.every((value, index) => same(value, wanted[index])));
@@ -56,7 +60,7 @@ export async function backfillPage(
     )),
   ];
   const changed = new Set([...differing.map(({ uid }) => uid), ...repaired]);
-  return { scanned: rows.length, changed: changed.size, lastUid: found.at(-1)?.uid };
+  return { scanned: rows.length, changed: changed.size, lastUid: end };
 }
 
 function toFound(kind: KindDefinition, [id, json, createTime, ...stored]: SqlRow): Found {

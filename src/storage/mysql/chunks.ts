@@ -47,10 +47,15 @@ function fittingFrom<T>(items: readonly T[], start: number, { bytesOf, maxBytes,
   return fitting;
 }
 
-/** The items, with the last one repeated up to the next statement size: for lists where repeats change nothing. */
+/**
+ * The items, with the last one repeated up to the next statement size, or the next multiple of the largest: for lists
+ * where repeats change nothing.
+ */
 export function padded<T>(items: readonly T[]): readonly T[] {
   const last = items.at(-1);
-  const size = statementSizes.findLast((candidate) => candidate >= items.length);
-  if (last === undefined || size === undefined) return items;
+  if (last === undefined) return items;
+  const [largest] = statementSizes;
+  const size =
+    statementSizes.findLast((candidate) => candidate >= items.length) ?? Math.ceil(items.length / largest) * largest;
   return [...items, ...Array<T>(size - items.length).fill(last)];
 }

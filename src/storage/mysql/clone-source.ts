@@ -1,6 +1,7 @@
 // The database that is copied, as it was at one moment. Its session can read and nothing else.
 import type { KindDefinition } from '../../api/kind.ts';
-import { kindsNamed, type TableNames } from '../../api/kinds.ts';
+import type { TableNames } from '../../api/kind-names.ts';
+import { kindsNamed } from '../../api/kinds.ts';
 import { CodedError } from '../../base/errors.ts';
 import { SchemaNewerError, StorageSchemaMissingError } from '../errors.ts';
 import { type SchemaRange, supportedSchema } from '../schema-range.ts';
@@ -8,6 +9,7 @@ import { readGate } from './gate.ts';
 import { readLedger } from './ledger.ts';
 import { type MigrationConnection, openMigrationConnection } from './migration-connection.ts';
 import { translateMysqlError } from './mysql-errors.ts';
+import { pageEnd } from './page-end.ts';
 import type { MysqlAccess, SqlRow } from './pool.ts';
 
 /** Said before anything is changed. */
@@ -69,12 +71,14 @@ export class CloneSource {
     const table = this.#tableOf(kind);
     const present = new Set(await this.#columns(table));
     const wanted = columns.filter((column) => present.has(column));
+    const end = await pageEnd(this.#connection, table, after, PAGE_ROWS);
+    if (end === undefined) return undefined;
     const rows = await this.#connection.query(
-      `SELECT ${wanted.map((column) => `\`${column}\``).join(', ')} FROM \`${table}\` WHERE \`uid\` > ? ` +
-        `ORDER BY \`uid\` LIMIT ${PAGE_ROWS}`,
-      [after],
+      `SELECT ${wanted.map((column) => `\`${column}\``).join(', ')} FROM \`${table}\` ` +
+        'WHERE `uid` > ? AND `uid` <= ? ORDER BY `uid`',
+      [after, end],
     );
-    return rows.length === 0 ? undefined : { columns: wanted, rows };
+    return { columns: wanted, rows };
   }
 
   /** Labels or annotations of the objects. */

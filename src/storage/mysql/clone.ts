@@ -1,7 +1,7 @@
 // Copies another metadata database into this one. The source is read at one moment by a session that cannot write; a run
 // that was cut short lost that moment, so the next one begins anew.
 import type { KindDefinition } from '../../api/kind.ts';
-import type { TableNames } from '../../api/kinds.ts';
+import type { TableNames } from '../../api/kind-names.ts';
 import { sleep } from '../../base/clock.ts';
 import { CodedError, messageOf } from '../../base/errors.ts';
 import { rowStates } from '../row.ts';

@@ -17,6 +17,8 @@ export interface SqlCondition {
 
 const MOST_VALUES = 256;
 const MOST_CONDITIONS = 64;
+/** As many as may be asked about for one user; they come from us and never from a caller. */
+const MOST_NAMESPACES = 1024;
 
 /** The table that a condition begins at; what it has found already is not asked again. */
 type Beginning = { readonly begin: 'order' } | { readonly begin: 'label'; readonly label: LabelRequirement };
@@ -29,7 +31,8 @@ export function conditionOf(kind: KindDefinition, query: ListQuery, beginning?: 
   const parts: SqlCondition[] = [];
   if (query.states !== undefined) parts.push({ sql: inStates(query.states), parameters: [] });
   else if (query.deleted !== 'included') parts.push({ sql: '`m`.`delete_time` IS NULL', parameters: [] });
-  if (query.namespace !== undefined) parts.push({ sql: '`m`.`namespace` = ?', parameters: [query.namespace] });
+  if (query.namespace !== undefined) parts.push(exactly('`m`.`namespace`', [query.namespace]));
+  if (query.namespaces !== undefined) parts.push(inList('`m`.`namespace`', query.namespaces, MOST_NAMESPACES));
   for (const requirement of query.labels ?? []) {
     if (beginning?.begin === 'label' && beginning.label === requirement) continue;
     parts.push(beginning === undefined ? labelInSet(kind, requirement) : labelOfRow(kind, requirement));
@@ -53,12 +56,18 @@ function join(parts: readonly SqlCondition[], operator: 'AND' | 'OR', empty: str
 
 const isNegative = ({ operator }: LabelRequirement): boolean => operator === 'notIn' || operator === 'notExists';
 
+/** That a row has the name, byte by byte. */
+export function hasName(namespace: string, name: string): SqlCondition {
+  const both = [exactly('`namespace`', [namespace]), exactly('`name`', [name])];
+  return join(both, 'AND', 'TRUE');
+}
+
 /** That a row of the label table, by this alias, has the key and one of the values. */
 export function labelMatch(alias: string, requirement: LabelRequirement): SqlCondition {
-  const key = `\`${alias}\`.\`key\` = ?`;
-  if (!('values' in requirement)) return { sql: key, parameters: [requirement.key] };
-  const values = inList(`\`${alias}\`.\`value\``, requirement.values);
-  return { sql: `${key} AND ${values.sql}`, parameters: [requirement.key, ...values.parameters] };
+  const key = exactly(`\`${alias}\`.\`key\``, [requirement.key]);
+  if (!('values' in requirement)) return key;
+  const values = exactly(`\`${alias}\`.\`value\``, requirement.values);
+  return { sql: `${key.sql} AND ${values.sql}`, parameters: [...key.parameters, ...values.parameters] };
 }
 
 /** The server chooses by its statistics where to begin. */
@@ -99,19 +108,13 @@ function fieldCondition(field: QueryField, condition: FieldCondition): SqlCondit
     case 'isNotNull':
       return { sql: `${column} IS NOT NULL`, parameters: [] };
     case 'in':
-      return inList(
-        column,
-        condition.values.map((value) => sqlValue(field, value)),
-      );
-    case 'notIn': {
-      const list = inList(
-        column,
-        condition.values.map((value) => sqlValue(field, value)),
-      );
-      return { sql: `(${column} IS NULL OR NOT ${list.sql})`, parameters: list.parameters };
-    }
+      return oneOf(field, column, condition.values);
+    case 'notIn':
+      return noneOf(column, oneOf(field, column, condition.values));
+    case '=':
+      return oneOf(field, column, [condition.value]);
     case '!=':
-      return { sql: `(${column} IS NULL OR ${column} <> ?)`, parameters: [sqlValue(field, condition.value)] };
+      return noneOf(column, oneOf(field, column, [condition.value]));
     case 'like':
       refuseLeadingWildcard(String(condition.value));
       return { sql: `${column} LIKE ?`, parameters: [String(condition.value)] };
@@ -120,15 +123,36 @@ function fieldCondition(field: QueryField, condition: FieldCondition): SqlCondit
   }
 }
 
+function oneOf(field: QueryField, column: string, values: readonly FieldValue[]): SqlCondition {
+  const typed = values.map((value) => sqlValue(field, value));
+  return field.type === 'string' || field.type === 'enum' ? exactly(column, typed) : inList(column, typed);
+}
+
+/** What has no value is none of them. */
+function noneOf(column: string, { sql, parameters }: SqlCondition): SqlCondition {
+  return { sql: `(${column} IS NULL OR NOT ${sql})`, parameters };
+}
+
 function refuseLeadingWildcard(pattern: string): void {
   if (/^[%_]/.test(pattern)) throw new QueryUnsupportedError('a pattern that begins with a wildcard', []);
 }
 
-function inList(column: string, values: readonly SqlParameter[]): SqlCondition {
-  if (values.length > MOST_VALUES) throw new QueryUnsupportedError(`more than ${MOST_VALUES} values`, []);
+/**
+ * That a column of text has one of the values, byte by byte. The collation ignores blanks at the end, so "a" is found
+ * by its key where "a " was asked for; a second look, at what was found, tells them apart.
+ */
+export function exactly(column: string, values: readonly SqlParameter[]): SqlCondition {
+  const found = inList(column, values);
+  const same = inList(`CAST(${column} AS BINARY)`, values);
+  return { sql: `(${found.sql} AND ${same.sql})`, parameters: [...found.parameters, ...same.parameters] };
+}
+
+function inList(column: string, values: readonly SqlParameter[], most = MOST_VALUES): SqlCondition {
+  if (values.length > most) throw new QueryUnsupportedError(`more than ${most} values`, []);
   if (values.length === 0) return { sql: 'FALSE', parameters: [] };
   const parameters = padded(values);
-  return { sql: `${column} IN (${parameters.map(() => '?').join(', ')})`, parameters };
+  const marks = parameters.map(() => '?').join(', ');
+  return { sql: parameters.length === 1 ? `${column} = ?` : `${column} IN (${marks})`, parameters };
 }
 
 function sqlValue(field: QueryField, value: FieldValue): SqlParameter {

@@ -5,6 +5,7 @@ import { type Connection, createConnection, type RowDataPacket } from 'mysql2/pr
 import { CodedError } from '../../base/errors.ts';
 import { StorageAccessDeniedError } from '../errors.ts';
 import { connectionOf, SHOW_CONNECTIONS } from './connections.ts';
+import { Calls, hangUp } from './deadline.ts';
 import { translateMysqlError } from './mysql-errors.ts';
 import { type MysqlAccess, passwordOf, sslOptions } from './pool.ts';
 
@@ -83,6 +84,8 @@ async function addPassword(connection: Connection, { user, host }: Account, pass
 }
 
 const SYNTAX_ERROR = 1064;
+/** For everything that is done on one connection: a dozen short statements. */
+const LIMIT_MS = 60_000;
 
 /** The new user may do what the one before may, and nothing else. */
 async function addUser(connection: Connection, { user, host }: Account, next: Credentials): Promise<void> {
@@ -164,12 +167,13 @@ async function withConnection<T>(
   const timeout = connectTimeoutMs === undefined ? {} : { connectTimeout: connectTimeoutMs };
   let connection: Connection | undefined;
   try {
-    connection = await createConnection({ host, port, user, password, ...sslOptions(access), ...timeout });
-    connection.on('error', () => undefined);
-    return await work(connection);
+    const opened = await createConnection({ host, port, user, password, ...sslOptions(access), ...timeout });
+    connection = opened;
+    opened.on('error', () => undefined);
+    return await new Calls().answered(work(opened), LIMIT_MS, () => hangUp(opened));
   } catch (error) {
     throw error instanceof CodedError ? error : translateMysqlError(error, database);
   } finally {
-    connection?.destroy();
+    if (connection !== undefined) hangUp(connection);
   }
 }

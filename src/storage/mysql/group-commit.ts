@@ -13,6 +13,7 @@ import {
   RowRefusedError,
   StorageContentionError,
   StorageFailureError,
+  StorageProgramError,
   StorageUnavailableError,
 } from '../errors.ts';
 import type { WriteOutcome } from '../metadata-storage.ts';
@@ -195,7 +196,7 @@ function split(entries: readonly WriteEntry[], error: unknown): readonly (readon
   if (passing(error) || error instanceof GateClosedError) return [];
   const kinds = [...Map.groupBy(entries, ({ write }) => write.row.kind).values()];
   if (kinds.length > 1) return kinds;
-  const causedByRow = error instanceof RowRefusedError || error instanceof StorageFailureError;
+  const causedByRow = [RowRefusedError, StorageFailureError, StorageProgramError].some((each) => error instanceof each);
   if (!causedByRow || entries.length < 2) return [];
   const middle = Math.ceil(entries.length / 2);
   return [entries.slice(0, middle), entries.slice(middle)];

@@ -1,8 +1,9 @@
 // Reads that compare the store with a cluster: many rows, never their json.
 import type { KindDefinition } from '../../api/kind.ts';
-import type { IdentityQuery, StoredIdentity, Tombstone, TombstoneQuery } from '../metadata-storage.ts';
+import type { IdentityQuery, Incarnation, StoredIdentity, Tombstone, TombstoneQuery } from '../metadata-storage.ts';
 import { identityLimit } from '../page-limit.ts';
 import { type RowState, rowStates } from '../row.ts';
+import { hasName } from './conditions.ts';
 import { rowStateNamed } from './object-reads.ts';
 import type { SqlParameter, SqlRow, SqlSession } from './pool.ts';
 import { fromSqlTime } from './sql-time.ts';
@@ -18,7 +19,7 @@ export async function readIdentities(
   const found: StoredIdentity[] = [];
   for (const state of rowStates.filter((one) => states.includes(one))) {
     const rows = await session.query(
-      'SELECT `uid`, `namespace`, `name`, CAST(`res_version` AS CHAR), `row_state` ' +
+      'SELECT `uid`, `namespace`, `name`, CAST(`res_version` AS CHAR), `row_state`, `delete_reason` IS NOT NULL ' +
         `FROM \`${kind.table}\` WHERE \`row_state\` = ? AND \`uid\` > ? ORDER BY \`uid\` LIMIT ?`,
       [rowStateNumber(state), afterUid, most],
     );
@@ -27,14 +28,40 @@ export async function readIdentities(
   return found.sort((left, right) => (left.uid < right.uid ? -1 : 1)).slice(0, most);
 }
 
-function toIdentity([uid, namespace, name, resourceVersion, state]: SqlRow): StoredIdentity {
+function toIdentity([uid, namespace, name, resourceVersion, number, hasReason]: SqlRow): StoredIdentity {
+  const state = rowStateNamed(number);
   return {
     uid: String(uid),
     namespace: String(namespace),
     name: String(name),
     resourceVersion: String(resourceVersion),
-    state: rowStateNamed(state),
+    state,
+    // Only an adoption gives a row a reason before its end.
+    ...(state === 'evicting' && Number(hasReason) === 1 ? { adopted: true as const } : {}),
   };
+}
+
+interface Name {
+  readonly namespace: string;
+  readonly name: string;
+  readonly limit: number;
+}
+
+/** Along the key of the name; the one created last first. */
+export async function readIncarnations(
+  session: SqlSession,
+  kind: KindDefinition,
+  { namespace, name, limit }: Name,
+): Promise<readonly Incarnation[]> {
+  const named = hasName(namespace, name);
+  const rows = await session.query(
+    'SELECT `evict_time`, CAST(`uid` AS CHAR), `namespace`, `name`, CAST(`res_version` AS CHAR), `row_state` ' +
+      `FROM \`${kind.table}\` WHERE ${named.sql} ORDER BY \`create_time\` DESC, \`uid\` DESC LIMIT ?`,
+    [...named.parameters, identityLimit(limit)],
+  );
+  return rows.map(([evictTime, ...row]) => {
+    return { ...toIdentity(row), evictTime: typeof evictTime === 'string' ? fromSqlTime(evictTime) : undefined };
+  });
 }
 
 /** Walks the key of the evicted rows in the order asked for; the newest incarnation of a name stands for all. */

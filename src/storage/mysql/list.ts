@@ -5,15 +5,17 @@ import { decodeContinue, encodeContinue, type Position } from '../continue-token
 import { queryField } from '../fields.ts';
 import { DEFAULT_LIMIT, type ListQuery, type Order, ordersOf } from '../list-query.ts';
 import type { ListPage, StoredObject } from '../metadata-storage.ts';
-import { objectLimit } from '../page-limit.ts';
+import { identityLimit, objectLimit } from '../page-limit.ts';
 import { afterPosition, conditionOf, labelMatch, type OrderColumns, type SqlCondition } from './conditions.ts';
-import { type ListPlan, planList } from './list-plan.ts';
+import { alongOrder, type ListPlan, planList } from './list-plan.ts';
 import { readPairs, type Skipped, skippedPaths, storedColumns, toStoredObject } from './object-reads.ts';
 import type { SqlParameter, SqlSession } from './pool.ts';
 
 export async function listObjects(session: SqlSession, kind: KindDefinition, query: ListQuery): Promise<ListPage> {
   const limit = objectLimit(query.limit ?? DEFAULT_LIMIT);
   const skipped = skippedPaths(query.skip ?? []);
+  // What cannot be asked is refused before anything is.
+  pageStatement(kind, query, alongOrder);
   const { sql, parameters } = pageStatement(kind, query, await planList(session, kind, query));
   const found = (await session.query(sql, [...parameters, limit + 1])).map(
     ([uid, ...values]): Position => ({ uid: String(uid), values: values as Position['values'] }),
@@ -107,29 +109,17 @@ async function countObjects(session: SqlSession, kind: KindDefinition, query: Li
   return Number(row?.[0]);
 }
 
-interface Incarnations {
-  readonly namespace: string;
-  readonly name: string;
-  readonly limit: number;
-}
-
-/** Along the key of the name, and only uids are sorted. */
-export async function readIncarnations(
+/** One step along the key of the name for each. */
+export async function readNamespaces(
   session: SqlSession,
   kind: KindDefinition,
-  { namespace, name, limit }: Incarnations,
-): Promise<readonly StoredObject[]> {
+  limit: number,
+): Promise<readonly string[]> {
   const rows = await session.query(
-    `SELECT \`uid\` FROM \`${kind.table}\` WHERE \`namespace\` = ? AND \`name\` = ? ` +
-      'ORDER BY `create_time` DESC, `uid` DESC LIMIT ?',
-    [namespace, name, objectLimit(limit)],
+    `SELECT \`namespace\` FROM \`${kind.table}\` GROUP BY \`namespace\` ORDER BY \`namespace\` LIMIT ?`,
+    [identityLimit(limit)],
   );
-  return readObjects(
-    session,
-    kind,
-    rows.map(([uid]) => String(uid)),
-    { skipped: skippedPaths([]), parts: 'all' },
-  );
+  return rows.map(([namespace]) => String(namespace));
 }
 
 interface Read {

@@ -1,7 +1,8 @@
 // Brings a database to the schema of this version. One runner at a time; whatever instruction it is killed at, running it
 // again ends in the same schema.
 import type { KindDefinition } from '../../api/kind.ts';
-import { allKinds, kindsNamed, type TableNames } from '../../api/kinds.ts';
+import type { TableNames } from '../../api/kind-names.ts';
+import { kindsUnder } from '../../api/kinds.ts';
 import type { Clock } from '../../base/clock.ts';
 import { CodedError } from '../../base/errors.ts';
 import { GateHeldError, SchemaNewerError } from '../errors.ts';
@@ -158,10 +159,7 @@ async function adopt(
   const tables = await readTables(connection);
   const adoptable = tablesToAdopt(wanted, tables);
   refuseProblems(adoptable, wanted.length === 0 ? [] : await strangeNames(connection, tables, tableNames));
-  const kinds = kindsNamed(
-    allKinds.map(({ kind }) => kind),
-    tableNames,
-  );
+  const kinds = kindsUnder(tableNames);
   const transaction = <T>(work: (session: SqlSession) => Promise<T>): Promise<T> =>
     connection.transaction(async () => {
       await pass(connection);

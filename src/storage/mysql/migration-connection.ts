@@ -3,6 +3,7 @@
 import { type Connection, createConnection, type ResultSetHeader, type RowDataPacket } from 'mysql2/promise';
 import { sha256Hex } from '../../base/hash.ts';
 import { TaskLockedError } from '../task-errors.ts';
+import { Calls, hangUp } from './deadline.ts';
 import { type MysqlAccess, passwordOf, type SqlParameter, type SqlSession, sessionSetup, sslOptions } from './pool.ts';
 
 export interface MigrationConnection extends SqlSession {
@@ -14,6 +15,12 @@ export interface MigrationConnection extends SqlSession {
 }
 
 const LOCK_WAIT_SECONDS = 30;
+/** For what answers at once wherever the server lives: sessions, and the ends of transactions. */
+const SHORT_MS = 60_000;
+/** For a statement over a whole table. A server that is gone is noticed by its silence on the wire long before. */
+const LONG_MS = 24 * 60 * 60 * 1000;
+/** After so long without a byte the system asks whether the other side is still there, and gives up seconds later. */
+const PROBE_AFTER_MS = 10_000;
 
 export async function openMigrationConnection(access: MysqlAccess): Promise<MigrationConnection> {
   const { host, port, user, database, connectTimeoutMs } = access;
@@ -26,6 +33,7 @@ export async function openMigrationConnection(access: MysqlAccess): Promise<Migr
     ...sslOptions(access),
     ...(connectTimeoutMs === undefined ? {} : { connectTimeout: connectTimeoutMs }),
     enableKeepAlive: true,
+    keepAliveInitialDelay: PROBE_AFTER_MS,
     charset: 'utf8mb4_bin',
     timezone: 'Z',
     dateStrings: true,
@@ -36,43 +44,55 @@ export async function openMigrationConnection(access: MysqlAccess): Promise<Migr
   });
   // The driver reports a broken connection both to the caller of the statement and here.
   connection.on('error', () => undefined);
+  const answered = inTime(connection);
   try {
-    for (const statement of sessionSetup(access)) await connection.query(statement);
-    const [facts] = await connection.query<RowDataPacket[]>('SELECT @@max_allowed_packet AS packet');
-    return wrap(connection, Number(facts[0]?.['packet']));
+    for (const statement of sessionSetup(access)) await answered(connection.query(statement), SHORT_MS);
+    const question = connection.query<RowDataPacket[]>('SELECT @@max_allowed_packet AS packet');
+    const [facts] = await answered(question, SHORT_MS);
+    return wrap(connection, Number(facts[0]?.['packet']), answered);
   } catch (error) {
-    connection.destroy();
+    hangUp(connection);
     throw error;
   }
 }
 
-function wrap(connection: Connection, maxPacketBytes: number): MigrationConnection {
+type InTime = <T>(call: Promise<T>, limitMs: number) => Promise<T>;
+
+/** The answers to calls on a connection, which is given up where there is none in time. */
+function inTime(connection: Connection): InTime {
+  const calls = new Calls();
+  return (call, limitMs) => calls.answered(call, limitMs, () => hangUp(connection));
+}
+
+function wrap(connection: Connection, maxPacketBytes: number, answered: InTime): MigrationConnection {
   return {
     maxPacketBytes,
     run: async (sql) => {
-      await connection.query(sql);
+      await answered(connection.query(sql), LONG_MS);
     },
     query: async (sql, parameters = []) => {
-      const [rows] = await connection.query<RowDataPacket[][]>({ sql, rowsAsArray: true }, parameters.map(toDriver));
+      const call = connection.query<RowDataPacket[][]>({ sql, rowsAsArray: true }, parameters.map(toDriver));
+      const [rows] = await answered(call, LONG_MS);
       return rows;
     },
     execute: async (sql, parameters = []) => {
-      const [result] = await connection.query<ResultSetHeader>(sql, parameters.map(toDriver));
+      const call = connection.query<ResultSetHeader>(sql, parameters.map(toDriver));
+      const [result] = await answered(call, LONG_MS);
       return result.affectedRows;
     },
     transaction: async (work) => {
-      await connection.beginTransaction();
+      await answered(connection.beginTransaction(), SHORT_MS);
       try {
         const result = await work();
-        await connection.commit();
+        await answered(connection.commit(), LONG_MS);
         return result;
       } catch (error) {
         // A broken connection is rolled back by the server.
-        await connection.rollback().catch(() => undefined);
+        await answered(connection.rollback(), LONG_MS).catch(() => undefined);
         throw error;
       }
     },
-    close: () => connection.destroy(),
+    close: () => hangUp(connection),
   };
 }
 

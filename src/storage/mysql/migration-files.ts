@@ -1,7 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import type { KindDefinition } from '../../api/kind.ts';
-import { allKinds, kindsNamed, type TableNames } from '../../api/kinds.ts';
+import type { TableNames } from '../../api/kind-names.ts';
+import { allKinds, kindsUnder } from '../../api/kinds.ts';
 import { sha256Hex } from '../../base/hash.ts';
 import { programFile } from '../../base/program-files.ts';
 
@@ -73,7 +74,6 @@ export function statementsOf(sql: string): readonly string[] {
 
 /** The files name tables, and the keys that begin with their names, as the catalogue does. */
 function renameTables(sql: string, tables: TableNames): string {
-  const names = allKinds.map(({ kind }) => kind);
-  const renamed = new Map(kindsNamed(names, tables).map(({ table }, index) => [allKinds[index]?.table, table]));
+  const renamed = new Map(kindsUnder(tables).map(({ table }, index) => [allKinds[index]?.table, table]));
   return sql.replace(/`([a-z]+)(?=[_`])/g, (_whole, name: string) => `\`${renamed.get(name) ?? name}`);
 }

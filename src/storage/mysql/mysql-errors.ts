@@ -7,9 +7,11 @@ import {
   StorageDatabaseMissingError,
   StorageFailureError,
   StoragePermissionError,
+  StorageProgramError,
   StorageSchemaMissingError,
   StorageUnavailableError,
 } from '../errors.ts';
+import { NoAnswer } from './deadline.ts';
 
 type Translation = (what: string, cause: unknown, database: string) => CodedError;
 
@@ -23,6 +25,12 @@ const schemaMissing: Translation = (what) => new StorageSchemaMissingError(what)
 /** MySQL and MariaDB error numbers; the names are those of the server's manual. */
 export const translationByNumber: ReadonlyMap<number, Translation> = new Map<number, Translation>([
   [1040, unavailable], // ER_CON_COUNT_ERROR
+  [1047, unavailable], // ER_UNKNOWN_COM_ERROR: a Galera node that is not ready answers every statement so
+  [1129, unavailable], // ER_HOST_IS_BLOCKED
+  [1203, unavailable], // ER_TOO_MANY_USER_CONNECTIONS
+  [1226, unavailable], // ER_USER_LIMIT_REACHED
+  [1461, unavailable], // ER_MAX_PREPARED_STMT_COUNT_REACHED
+  [1317, unavailable], // ER_QUERY_INTERRUPTED
   [1044, accessDenied], // ER_DBACCESS_DENIED_ERROR
   [1045, accessDenied], // ER_ACCESS_DENIED_ERROR
   [1698, accessDenied], // ER_ACCESS_DENIED_NO_PASSWORD_ERROR
@@ -37,6 +45,8 @@ export const translationByNumber: ReadonlyMap<number, Translation> = new Map<num
   [1205, contention], // ER_LOCK_WAIT_TIMEOUT
   [1213, contention], // ER_LOCK_DEADLOCK
   [1062, contention], // ER_DUP_ENTRY: another writer inserted the row first
+  [1180, contention], // ER_ERROR_DURING_COMMIT: another node or a replica refused it
+  [3101, contention], // ER_TRANSACTION_ROLLBACK_DURING_COMMIT: group replication certified another transaction first
   [1020, contention], // ER_CHECKREAD, MariaDB with snapshot isolation
   [1290, unavailable], // ER_OPTION_PREVENTS_STATEMENT: --read-only
   [1792, unavailable], // ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION
@@ -68,15 +78,39 @@ interface DriverError {
   readonly sqlMessage?: string;
 }
 
-/** Turns whatever the driver threw into an error of the port. Errors without a server number are lost connections. */
+/** Of the driver, of a certificate that is not accepted, and of TLS. */
+const CONNECTION_CODES =
+  /^(PROTOCOL|HANDSHAKE|AUTH_SWITCH|MYSQL_CLEAR|CERT|UNABLE_TO|SELF_SIGNED|DEPTH_ZERO|HOSTNAME_MISMATCH|ERR_TLS|ERR_SSL)_?/;
+/** Of the operating system, such as ECONNREFUSED and EAI_AGAIN; what Node thinks of a program begins otherwise. */
+const SYSTEM_CODES = /^E(?!RR_)[A-Z0-9_]+$/;
+/** What the driver says without a code of a connection or a pool that has ended. */
+const ENDED = /closed state|^Pool is closed|^Queue limit reached|^No connections available/;
+
+/** Turns whatever the driver threw into an error of the port. */
 export function translateMysqlError(error: unknown, database: string): CodedError {
   const driver = error as DriverError;
-  const fromServer = driver.sqlMessage !== undefined && driver.errno !== undefined;
-  if (!fromServer) return new StorageUnavailableError(lostConnection(driver, messageOf(error)), undefined);
+  if (isConnectionLost(error)) return new StorageUnavailableError(lostConnection(driver, messageOf(error)), undefined);
+  if (driver.sqlMessage === undefined || driver.errno === undefined) return new StorageProgramError(placeOf(error));
   const translation = translationByNumber.get(driver.errno);
   const what = describe(driver);
   if (translation !== undefined) return translation(what, undefined, database);
   return new StorageFailureError(what, undefined);
+}
+
+/** Whether the way to the server is at fault, and not the server or this program: only that is waited for as an outage. */
+export function isConnectionLost(error: unknown): boolean {
+  if (error instanceof NoAnswer) return true;
+  const { code, sqlMessage } = error as DriverError;
+  if (sqlMessage !== undefined) return false;
+  if (typeof code === 'string') return CONNECTION_CODES.test(code) || SYSTEM_CODES.test(code);
+  return error instanceof Error && ENDED.test(error.message);
+}
+
+/** Type and line, not the text, which may hold a value of a row. */
+function placeOf(error: unknown): string {
+  if (!(error instanceof Error)) return typeof error;
+  const [frame] = /^ +at .+$/m.exec(error.stack ?? '') ?? [];
+  return [error.name, frame?.trim()].filter((part) => part !== undefined).join(' ');
 }
 
 /** What is wrong with a certificate is only in the text, and a person has to know it. */

@@ -1,6 +1,6 @@
 import type { KindDefinition } from '../../api/kind.ts';
-import { allKinds } from '../../api/kinds.ts';
 import { type Clock, sleep } from '../../base/clock.ts';
+import type { Watchdog } from '../../base/watchdog.ts';
 import {
   type BackfillOptions,
   type BackfillProgress,
@@ -15,9 +15,11 @@ import { StorageSchemaMissingError } from '../errors.ts';
 import type { ListQuery } from '../list-query.ts';
 import type {
   IdentityQuery,
+  Incarnation,
   ListPage,
   MetadataStorage,
   SchemaVersion,
+  StorageReads,
   StoredIdentity,
   StoredObject,
   StoredPosition,
@@ -32,19 +34,19 @@ import { type ParameterValues, QueryTemplates, type TemplatePage } from '../quer
 import type { ObjectRow } from '../row.ts';
 import { backfillPage } from './backfill.ts';
 import { writeBatch } from './batch-writer.ts';
+import { Calls } from './deadline.ts';
 import { deleteCollection } from './delete-collection.ts';
 import { updateMetadata } from './direct-update.ts';
 import { checkReadable, closeGate, openGate, passGate } from './gate.ts';
 import { GroupCommit } from './group-commit.ts';
-import { readIdentities, readTombstones } from './identities.ts';
-import { listObjects, readIncarnations } from './list.ts';
 import { markVanished } from './mark-vanished.ts';
-import { readObject } from './object-reads.ts';
+import { MysqlReads } from './mysql-reads.ts';
 import { type Ending, pendingWrite } from './pending-write.ts';
-import { type MysqlOptions, MysqlPool, type SqlSession } from './pool.ts';
-import { readPositions, writePosition } from './positions.ts';
+import { type MysqlOptions, MysqlPool, READ_TIMEOUT_MS, type SqlSession } from './pool.ts';
+import { writePosition } from './positions.ts';
 import { replaceRow } from './replace-row.ts';
 import { readSchemaVersion } from './schema-version.ts';
+import { readServerHistory, type ServerHistory } from './server-history.ts';
 import { SYSTEM_TABLES, tablesOf } from './tables.ts';
 
 /** Measured: more lanes than this make the transactions smaller without making them faster. */
@@ -53,29 +55,44 @@ const BATCH = { maxRows: 128, maxBytes: 4 * 1024 * 1024 };
 const LINGER_MS = 2;
 const SPACING_MS = 20;
 const QUEUE_BYTES = 64 * 1024 * 1024;
+/** How long closing waits for the writes that were taken. */
+const SETTLING_MS = 10_000;
 
-/** Told of each row that was written with columns that cannot hold what the object has. */
-export type UnfitObserver = (kind: KindDefinition, columns: readonly string[]) => void;
+export interface StorageObservers {
+  /** Told of each row that was written with columns that cannot hold what the object has. */
+  readonly onUnfit?: (kind: KindDefinition, columns: readonly string[]) => void;
+  /** Knows of each write from when it is asked for until it has ended. */
+  readonly watchdog?: Pick<Watchdog, 'around'>;
+}
+
+/** The name of every write for the watchdog. */
+export const WRITE_WORK = 'write';
+/** A statement is given up after the read timeout, and then tried again, so a write that takes longer than this is stuck. */
+const STUCK_READ_TIMEOUTS = 1.5;
 
 /** Group commit: the main row, labels and annotations of an object change together or not at all. */
 export class MysqlMetadataStorage implements MetadataStorage {
   readonly #pool: MysqlPool;
+  readonly #reads: MysqlReads;
   readonly #clock: Clock;
   readonly #templates: QueryTemplates;
-  readonly #onUnfit: UnfitObserver;
+  readonly #observers: StorageObservers;
   readonly #commits: GroupCommit;
   readonly #gateHolder: string | undefined;
+  readonly #stuckMs: number;
 
   constructor(
     options: MysqlOptions,
     clock: Clock,
-    templates: QueryTemplates = new QueryTemplates(allKinds),
-    onUnfit: UnfitObserver = () => undefined,
+    templates: QueryTemplates = new QueryTemplates([]),
+    observers: StorageObservers = {},
   ) {
     this.#templates = templates;
-    this.#onUnfit = onUnfit;
+    this.#observers = observers;
+    this.#stuckMs = (options.readTimeoutMs ?? READ_TIMEOUT_MS) * STUCK_READ_TIMEOUTS;
     this.#gateHolder = options.gateHolder;
     this.#pool = new MysqlPool(options, clock);
+    this.#reads = new MysqlReads(this.#pool);
     this.#clock = clock;
     this.#commits = new GroupCommit({
       commit: (writes) => this.#gated((session) => writeBatch(session, writes)),
@@ -143,8 +160,16 @@ export class MysqlMetadataStorage implements MetadataStorage {
     return progress;
   }
 
-  replace(row: ObjectRow, expectedResourceVersion: string): Promise<WriteOutcome> {
-    const write = pendingWrite(row, { statement: 'write', state: 'live' }, this.#clock.now());
+  replace(
+    row: ObjectRow,
+    expectedResourceVersion: string,
+    as: Parameters<MetadataStorage['replace']>[2],
+  ): Promise<WriteOutcome> {
+    const ending: Ending =
+      as.state === 'live'
+        ? { statement: 'write', state: 'live' }
+        : { statement: 'write', state: 'evicting', evictRequestTime: as.at };
+    const write = pendingWrite(row, ending, this.#clock.now());
     return this.#gated((session) => replaceRow(session, write, expectedResourceVersion));
   }
 
@@ -153,19 +178,19 @@ export class MysqlMetadataStorage implements MetadataStorage {
   }
 
   positions(): Promise<readonly StoredPosition[]> {
-    return this.#pool.read(readPositions);
+    return this.#reads.positions();
   }
 
   getById(kind: KindDefinition, uid: string): Promise<StoredObject | undefined> {
-    return this.#pool.read((session) => readObject(session, kind, 'uid', [uid]));
+    return this.#reads.getById(kind, uid);
   }
 
   getByName(kind: KindDefinition, namespace: string, name: string): Promise<StoredObject | undefined> {
-    return this.#pool.read((session) => readObject(session, kind, 'name', [namespace, name]));
+    return this.#reads.getByName(kind, namespace, name);
   }
 
   list(kind: KindDefinition, query: ListQuery): Promise<ListPage> {
-    return this.#pool.read((session) => listObjects(session, kind, query));
+    return this.#reads.list(kind, query);
   }
 
   async queryByTemplateId(
@@ -178,15 +203,23 @@ export class MysqlMetadataStorage implements MetadataStorage {
   }
 
   identities(kind: KindDefinition, query: IdentityQuery): Promise<readonly StoredIdentity[]> {
-    return this.#pool.read((session) => readIdentities(session, kind, query));
+    return this.#reads.identities(kind, query);
   }
 
   tombstones(kind: KindDefinition, query: TombstoneQuery): Promise<readonly Tombstone[]> {
-    return this.#pool.read((session) => readTombstones(session, kind, query));
+    return this.#reads.tombstones(kind, query);
   }
 
-  incarnations(kind: KindDefinition, namespace: string, name: string, limit: number): Promise<readonly StoredObject[]> {
-    return this.#pool.read((session) => readIncarnations(session, kind, { namespace, name, limit }));
+  incarnations(kind: KindDefinition, namespace: string, name: string, limit: number): Promise<readonly Incarnation[]> {
+    return this.#reads.incarnations(kind, namespace, name, limit);
+  }
+
+  namespaces(kind: KindDefinition, limit: number): Promise<readonly string[]> {
+    return this.#reads.namespaces(kind, limit);
+  }
+
+  until(signal: AbortSignal): StorageReads {
+    return new MysqlReads(this.#pool, signal);
   }
 
   schemaVersion(): Promise<SchemaVersion> {
@@ -215,29 +248,48 @@ export class MysqlMetadataStorage implements MetadataStorage {
     await this.#pool.read(checkReadable);
   }
 
+  /** GTIDs of the newest transactions that were confirmed since the last call; empty where the server does not say. */
+  takeCommitted(): string {
+    return this.#pool.committed.take();
+  }
+
+  /** What the server knows, and which of these GTIDs it does not; undefined where it has none. */
+  serverHistory(seen: string): Promise<ServerHistory | undefined> {
+    return this.#pool.read((session) => readServerHistory(session, seen));
+  }
+
   /** Bytes of writes that are queued or under way, at most 64 MiB; whoever comes beyond that waits. */
   get queuedBytes(): number {
     return this.#commits.queuedBytes;
   }
 
-  /** Writes that were taken are settled first. */
+  /** Writes that were taken are settled first, for a while; then what a silent server still holds is broken off. */
   async close(): Promise<void> {
-    await this.#commits.close();
+    const settled = this.#commits.close();
+    await new Calls().answered(settled, SETTLING_MS, () => undefined).catch(() => undefined);
     await this.#pool.close();
+    await settled;
   }
 
   /** One transaction that nobody can begin while the gate is closed. */
   #gated<T>(work: (session: SqlSession) => Promise<T>): Promise<T> {
-    return this.#pool.transaction(async (session) => {
-      await passGate(session, this.#gateHolder);
-      return work(session);
-    });
+    return this.#watched(() =>
+      this.#pool.transaction(async (session) => {
+        await passGate(session, this.#gateHolder);
+        return work(session);
+      }),
+    );
   }
 
   async #write(row: ObjectRow, ending: Ending): Promise<WriteOutcome> {
-    const outcome = await this.#commits.submit(pendingWrite(row, ending, this.#clock.now()));
+    const write = pendingWrite(row, ending, this.#clock.now());
+    const outcome = await this.#watched(() => this.#commits.submit(write));
     if (row.unfit !== undefined && (outcome === 'inserted' || outcome === 'updated'))
-      this.#onUnfit(row.kind, row.unfit);
+      this.#observers.onUnfit?.(row.kind, row.unfit);
     return outcome;
+  }
+
+  #watched<T>(write: () => Promise<T>): Promise<T> {
+    return this.#observers.watchdog?.around(WRITE_WORK, this.#stuckMs, write) ?? write();
   }
 }

@@ -4,7 +4,8 @@ import { QueryUnsupportedError } from '../errors.ts';
 import type { ListQuery } from '../list-query.ts';
 import type { StoredObject } from '../metadata-storage.ts';
 import { type RowState, rowStates } from '../row.ts';
-import type { SqlParameter, SqlSession } from './pool.ts';
+import type { SqlCondition } from './conditions.ts';
+import type { SqlSession } from './pool.ts';
 import { fromSqlTime } from './sql-time.ts';
 
 /** JSON paths, as both servers write them, to leave out of the json. */
@@ -39,15 +40,16 @@ export function storedColumns(skipped: Skipped, parts: NonNullable<ListQuery['pa
 /** Alive first, then evicted, then the incarnation deleted last. */
 const NEWEST_FIRST = 'ORDER BY `delete_time` IS NULL DESC, `evict_time` IS NULL DESC, `create_time` DESC LIMIT 1';
 
-/** The one object that the condition finds; its parameters are positional. */
+/** The one object that the condition finds, the newest of several. */
 export async function readObject(
   session: SqlSession,
   kind: KindDefinition,
-  condition: 'uid' | 'name',
-  parameters: readonly SqlParameter[],
+  { sql, parameters }: SqlCondition,
 ): Promise<StoredObject | undefined> {
-  const where = condition === 'uid' ? '`uid` = ?' : `\`namespace\` = ? AND \`name\` = ? ${NEWEST_FIRST}`;
-  const [found] = await session.query(`SELECT ${storedColumns([])} FROM \`${kind.table}\` WHERE ${where}`, parameters);
+  const [found] = await session.query(
+    `SELECT ${storedColumns([])} FROM \`${kind.table}\` WHERE ${sql} ${NEWEST_FIRST}`,
+    parameters,
+  );
   if (found === undefined) return undefined;
   const uid = String(found[0]);
   const labels = await readPairs(session, `${kind.table}_labels`, [uid]);

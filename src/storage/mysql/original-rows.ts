@@ -106,6 +106,8 @@ function ending(
   if (!evicting) return [['row_state', rowStateNumber('live')]];
   return [
     ['evict_request_time', updateTime],
+    // Tells the row from one whose object is in the cluster, until either is known.
+    ['delete_reason', 'archived by the original'],
     ['row_state', rowStateNumber('evicting')],
   ];
 }

@@ -1,6 +1,7 @@
 // The tables that hold what must not be lost: those of the kinds, and what belongs to them. Not the gate and the fence,
 // which say what happens now.
-import { allKinds, kindsNamed, type TableNames } from '../../api/kinds.ts';
+import type { TableNames } from '../../api/kind-names.ts';
+import { kindsUnder } from '../../api/kinds.ts';
 import { LEDGER_TABLE } from './ledger.ts';
 import type { SqlSession } from './pool.ts';
 import { tablesOf } from './tables.ts';
@@ -13,9 +14,5 @@ export async function ownTables(session: SqlSession, names: TableNames): Promise
     'SELECT `table_name` FROM `information_schema`.`tables` WHERE `table_schema` = DATABASE()',
   );
   const present = new Set(rows.map(([name]) => String(name)));
-  const kinds = kindsNamed(
-    allKinds.map(({ kind }) => kind),
-    names,
-  );
-  return [...kinds.flatMap(tablesOf), ...BESIDE_KINDS].filter((table) => present.has(table));
+  return [...kindsUnder(names).flatMap(tablesOf), ...BESIDE_KINDS].filter((table) => present.has(table));
 }

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import { sortedByKey } from '../../base/json.ts';
 import { indexedColumns } from '../columns.ts';
 import type { ObjectRow, RowState } from '../row.ts';
+import { storableDate } from '../times.ts';
 import type { SqlParameter } from './pool.ts';
 import { toSqlTime } from './sql-time.ts';
 import { rowStateNumber } from './statements.ts';
@@ -102,5 +103,5 @@ function hashedPairs(pairs: Pairs): HashedPairs {
 }
 
 function sqlTimeOrNull(time: Date | undefined): string | null {
-  return time === undefined ? null : toSqlTime(time.toISOString());
+  return time === undefined ? null : toSqlTime(storableDate(time).toISOString());
 }

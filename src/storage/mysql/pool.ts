@@ -1,15 +1,20 @@
+import type { Socket } from 'node:net';
 import {
   createPool,
   type Pool,
   type PoolConnection,
+  type PoolOptions,
   type ResultSetHeader,
   type RowDataPacket,
   type SslOptions,
 } from 'mysql2/promise';
+import { onAbort } from '../../base/abort.ts';
 import type { Clock } from '../../base/clock.ts';
 import { CodedError } from '../../base/errors.ts';
-import { StorageAccessDeniedError } from '../errors.ts';
-import { translateMysqlError } from './mysql-errors.ts';
+import { ReadEndedError, StorageAccessDeniedError } from '../errors.ts';
+import { Committed } from './committed.ts';
+import { Calls, hangUp, hangUpLater, socketOf } from './deadline.ts';
+import { isConnectionLost, translateMysqlError } from './mysql-errors.ts';
 
 /** Encrypted, and only to a server that proves its host name. */
 export interface TlsOptions {
@@ -67,8 +72,10 @@ export interface SqlSession {
 
 const CONNECT_TIMEOUT_MS = 10_000;
 /** A statement without an answer for this long means a hung server; the connection is given up. */
-const READ_TIMEOUT_MS = 30_000;
+export const READ_TIMEOUT_MS = 30_000;
 const LOCK_TIMEOUT_MS = 10_000;
+const KILL_TIMEOUT_MS = 5000;
+const KILLER_IDLE_MS = 10_000;
 /** How old the knowledge of the password may be. */
 const PASSWORD_AGE_MS = 5000;
 
@@ -87,25 +94,46 @@ export function sessionSetup({ lockTimeoutMs = LOCK_TIMEOUT_MS }: Pick<MysqlAcce
 
 /**
  * A statement that nobody waits for any more ends at the server too, after three quarters of the wait, so that the
- * connection survives. MySQL limits reads only. Each server takes the other's setting for a comment.
+ * connection survives. MySQL limits reads only. Each server takes the other's setting for a comment. A connection that
+ * the network lost says nothing to the server, which would keep the locks of its transaction for eight hours: it ends a
+ * silent one, later than the pool closes what is idle.
  */
-function statementLimit(readTimeoutMs: number): string {
+function serverLimits(readTimeoutMs: number): string {
   const limitMs = Math.max(1, Math.floor(readTimeoutMs * 0.75));
-  return `SET SESSION /*!80000 max_execution_time = ${limitMs} */ /*M!100101 max_statement_time = ${limitMs / 1000} */`;
+  const silentSeconds = Math.ceil((3 * readTimeoutMs) / 1000);
+  return (
+    `SET SESSION wait_timeout = ${silentSeconds} ` +
+    `/*!80000 , max_execution_time = ${limitMs} */ /*M!100101 , max_statement_time = ${limitMs / 1000} */`
+  );
 }
+
+/** With the answer to a commit MySQL then says under which number; MariaDB does not know the setting. */
+const TRACK_COMMITS = 'SET SESSION session_track_gtids = OWN_GTID';
 
 interface ConnectionFacts {
   readonly openedAt: number;
   readonly maxPacketBytes: number;
 }
 
+/** What the types of the driver leave out. */
+interface CommitAnswer extends ResultSetHeader {
+  readonly stateChanges?: { readonly gtids?: readonly string[] };
+}
+
 /** Connections that were made with the same password to the same server. */
 interface Generation {
   readonly pool: Pool;
+  /** One connection more, made when it is needed, by which statements on the others are ended. */
+  readonly killer: Pool;
   readonly password: string;
+  /** Of the connections that were made and are not closed yet. */
+  readonly sockets: Set<Socket>;
   /** Connections in use or asked for. */
   users: number;
 }
+
+/** How long a pool has for its farewells. */
+const CLOSE_MS = 1000;
 
 /** The server became a replica: what it was connected to for writing is now another one. */
 const READ_ONLY_ERRORS: ReadonlySet<number | undefined> = new Set([1290, 1792, 1836]);
@@ -119,6 +147,8 @@ export class MysqlPool {
   readonly #clock: Clock;
   readonly #known = new WeakMap<object, ConnectionFacts>();
   readonly #readTimeoutMs: number;
+  readonly #calls = new Calls();
+  readonly committed: Committed = new Committed();
   #current: Generation;
   #passwordReadAt: number;
 
@@ -130,24 +160,67 @@ export class MysqlPool {
     this.#current = newGeneration(options, passwordOf(options));
   }
 
-  /** Runs the work on one connection, without a transaction. Driver errors come out translated. */
-  read<T>(work: (session: SqlSession) => Promise<T>): Promise<T> {
-    return this.#withConnection((connection, facts) => work(sessionOf(connection, facts, this.#readTimeoutMs)));
+  /**
+   * Runs the work on one connection, without a transaction. Driver errors come out translated. When the signal comes, the
+   * statement that runs is ended at the server, and the session takes no other.
+   */
+  read<T>(work: (session: SqlSession) => Promise<T>, signal?: AbortSignal): Promise<T> {
+    return this.#withConnection((connection, facts) => {
+      const session = this.#sessionOf(connection, facts);
+      if (signal === undefined) return work(session);
+      return endedBy(signal, session, work, () => this.#endStatement(connection));
+    });
   }
 
   /** Runs the work in one transaction: committed when it resolves, rolled back when it throws. */
   transaction<T>(work: (session: SqlSession) => Promise<T>): Promise<T> {
     return this.#withConnection(async (connection, facts) => {
-      const timeout = this.#readTimeoutMs;
-      await connection.query({ sql: 'START TRANSACTION', timeout });
-      const result = await work(sessionOf(connection, facts, timeout));
-      await connection.query({ sql: 'COMMIT', timeout });
+      await this.#answered(connection, connection.query('START TRANSACTION'));
+      const result = await work(this.#sessionOf(connection, facts));
+      const [answer] = await this.#answered(connection, connection.query<ResultSetHeader>('COMMIT'));
+      this.committed.note((answer as CommitAnswer).stateChanges?.gtids ?? []);
       return result;
     });
   }
 
+  /** Calls that are still under way are broken off; it never takes longer than a few seconds. */
   async close(): Promise<void> {
-    await this.#current.pool.end();
+    const closed = endQuietly(this.#current);
+    this.#calls.breakOff('it is being closed');
+    await closed;
+  }
+
+  /** The answer to a call on a connection, which is given up where there is none in time. */
+  #answered<T>(connection: PoolConnection, call: Promise<T>): Promise<T> {
+    return this.#calls.answered(call, this.#readTimeoutMs, () => hangUp(connection));
+  }
+
+  #sessionOf(connection: PoolConnection, { maxPacketBytes }: ConnectionFacts): SqlSession {
+    return {
+      maxPacketBytes,
+      query: async (sql, parameters = []) => {
+        const call = connection.execute<RowDataPacket[]>({ sql, rowsAsArray: true }, parameters.map(toDriver));
+        const [rows] = await this.#answered(connection, call);
+        return rows as unknown as readonly SqlRow[];
+      },
+      execute: async (sql, parameters = []) => {
+        const call = connection.execute<ResultSetHeader>(sql, parameters.map(toDriver));
+        const [result] = await this.#answered(connection, call);
+        return result.affectedRows;
+      },
+    };
+  }
+
+  /** A free connection or a new one. One that comes too late is of use to others. */
+  #connect({ pool }: Generation): Promise<PoolConnection> {
+    const connection = pool.getConnection();
+    const limitMs = this.#readTimeoutMs + (this.#options.connectTimeoutMs ?? CONNECT_TIMEOUT_MS);
+    return this.#calls.answered(connection, limitMs, () => {
+      connection.then(
+        (late) => late.release(),
+        () => undefined,
+      );
+    });
   }
 
   async #withConnection<T>(work: (connection: PoolConnection, facts: ConnectionFacts) => Promise<T>): Promise<T> {
@@ -166,7 +239,7 @@ export class MysqlPool {
     generation.users += 1;
     let connection: PoolConnection | undefined;
     try {
-      connection = await generation.pool.getConnection();
+      connection = await this.#connect(generation);
       const facts = await this.#setUp(connection);
       const result = await work(connection, facts);
       this.#release(generation, connection, facts);
@@ -176,7 +249,7 @@ export class MysqlPool {
       throw error instanceof CodedError ? error : translateMysqlError(error, this.#options.database);
     } finally {
       generation.users -= 1;
-      if (generation !== this.#current && generation.users === 0) await endQuietly(generation.pool);
+      if (generation !== this.#current && generation.users === 0) await endQuietly(generation);
     }
   }
 
@@ -192,19 +265,30 @@ export class MysqlPool {
   #renew(generation: Generation, password: string): void {
     if (generation !== this.#current) return;
     this.#current = newGeneration(this.#options, password);
-    if (generation.users === 0) void endQuietly(generation.pool);
+    if (generation.users === 0) void endQuietly(generation);
   }
 
   async #setUp(connection: PoolConnection): Promise<ConnectionFacts> {
     const known = this.#known.get(connection.connection);
     if (known !== undefined) return known;
-    const timeout = this.#readTimeoutMs;
-    for (const sql of [...sessionSetup(this.#options), statementLimit(timeout)])
-      await connection.query({ sql, timeout });
-    const [rows] = await connection.query<RowDataPacket[][]>({ sql: 'SELECT @@max_allowed_packet', timeout });
+    for (const sql of [...sessionSetup(this.#options), serverLimits(this.#readTimeoutMs)])
+      await this.#answered(connection, connection.query(sql));
+    await this.#answered(connection, connection.query(TRACK_COMMITS)).catch(ignoreRefusal);
+    const question = connection.query<RowDataPacket[][]>('SELECT @@max_allowed_packet');
+    const [rows] = await this.#answered(connection, question);
     const facts = { openedAt: this.#clock.monotonicMs(), maxPacketBytes: Number(rows[0]?.[0]) };
     this.#known.set(connection.connection, facts);
     return facts;
+  }
+
+  /** The connection can be used on where the server does as it is told, and is given up where it does not. */
+  async #endStatement(connection: PoolConnection): Promise<void> {
+    const killed = this.#current.killer.query(`KILL QUERY ${connection.threadId}`);
+    try {
+      await this.#calls.answered(killed, KILL_TIMEOUT_MS, () => undefined);
+    } catch {
+      hangUp(connection);
+    }
   }
 
   #release(generation: Generation, connection: PoolConnection, { openedAt }: ConnectionFacts): void {
@@ -219,23 +303,40 @@ export class MysqlPool {
     if (connection === undefined) return;
     const { errno, sqlMessage } = error as { readonly errno?: number; readonly sqlMessage?: string };
     if (sqlMessage === undefined && !(error instanceof CodedError)) {
-      this.#renew(generation, generation.password);
-      connection.destroy();
+      if (isConnectionLost(error)) this.#renew(generation, generation.password);
+      hangUp(connection);
       return;
     }
     if (READ_ONLY_ERRORS.has(errno)) this.#renew(generation, generation.password);
     try {
-      await connection.query({ sql: 'ROLLBACK', timeout: this.#readTimeoutMs });
+      await this.#answered(connection, connection.query('ROLLBACK'));
       if (generation === this.#current) connection.release();
       else connection.destroy();
     } catch {
       // The rollback failing means the connection is dead; the server rolls back by itself when it notices.
-      connection.destroy();
+      hangUp(connection);
     }
   }
 }
 
+/** The connection is as good as before where the server has said no, and broken where it has not. */
+function ignoreRefusal(error: unknown): void {
+  if ((error as { readonly sqlMessage?: string }).sqlMessage === undefined) throw error;
+}
+
 function newGeneration(options: MysqlOptions, password: string): Generation {
+  const { maxOpenConns: connectionLimit, maxIdleConns: maxIdle } = options;
+  const sockets = new Set<Socket>();
+  const open = (size: PoolSize): Pool => newPool(options, password, size, sockets);
+  const idleTimeout = 2 * (options.readTimeoutMs ?? READ_TIMEOUT_MS);
+  const pool = open({ connectionLimit, maxIdle, idleTimeout });
+  const killer = open({ connectionLimit: 1, maxIdle: 0, idleTimeout: KILLER_IDLE_MS });
+  return { pool, killer, password, sockets, users: 0 };
+}
+
+type PoolSize = Pick<PoolOptions, 'connectionLimit' | 'maxIdle' | 'idleTimeout'>;
+
+function newPool(options: MysqlOptions, password: string, size: PoolSize, sockets: Set<Socket>): Pool {
   const pool = createPool({
     host: options.host,
     port: options.port,
@@ -243,8 +344,7 @@ function newGeneration(options: MysqlOptions, password: string): Generation {
     password,
     database: options.database,
     ...sslOptions(options),
-    connectionLimit: options.maxOpenConns,
-    maxIdle: options.maxIdleConns,
+    ...size,
     connectTimeout: options.connectTimeoutMs ?? CONNECT_TIMEOUT_MS,
     enableKeepAlive: true,
     charset: 'utf8mb4_bin',
@@ -260,29 +360,51 @@ function newGeneration(options: MysqlOptions, password: string): Generation {
     // A stack recorded for each statement costs more than sending a small one.
     trace: false,
   });
-  return { pool, password, users: 0 };
+  pool.on('connection', (connection) => {
+    const socket = socketOf(connection);
+    if (socket === undefined) return;
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+  });
+  return pool;
 }
 
-/** Its connections may be broken already, and nobody waits for them. */
-async function endQuietly(pool: Pool): Promise<void> {
-  await pool.end().catch(() => undefined);
+/** Its connections may be broken already, and nobody waits for them; a server that says nothing is left after a while. */
+async function endQuietly({ pool, killer, sockets }: Generation): Promise<void> {
+  const calls = new Calls();
+  const ended = Promise.all([pool.end(), killer.end()]);
+  await calls.answered(ended, CLOSE_MS, () => undefined).catch(() => undefined);
+  for (const socket of sockets) hangUpLater(socket);
 }
 
-function sessionOf(connection: PoolConnection, { maxPacketBytes }: ConnectionFacts, timeout: number): SqlSession {
-  return {
-    maxPacketBytes,
-    query: async (sql, parameters = []) => {
-      const [rows] = await connection.execute<RowDataPacket[]>(
-        { sql, timeout, rowsAsArray: true },
-        parameters.map(toDriver),
-      );
-      return rows as unknown as readonly SqlRow[];
-    },
-    execute: async (sql, parameters = []) => {
-      const [result] = await connection.execute<ResultSetHeader>({ sql, timeout }, parameters.map(toDriver));
-      return result.affectedRows;
-    },
+/**
+ * The work until the signal comes. The connection stays ours until the server has answered the end of its statement:
+ * it must never meet the statement of another request.
+ */
+async function endedBy<T>(
+  signal: AbortSignal,
+  session: SqlSession,
+  work: (session: SqlSession) => Promise<T>,
+  endStatement: () => Promise<void>,
+): Promise<T> {
+  let ended: Promise<void> | undefined;
+  const refuseEnded = (): void => {
+    if (signal.aborted) throw new ReadEndedError(signal.reason);
   };
+  refuseEnded();
+  const forget = onAbort(signal, () => {
+    ended = endStatement();
+  });
+  const query: SqlSession['query'] = (sql, parameters) => {
+    refuseEnded();
+    return session.query(sql, parameters);
+  };
+  try {
+    return await work({ ...session, query });
+  } finally {
+    forget();
+    await ended;
+  }
 }
 
 function toDriver(value: SqlParameter): string | number | boolean | null | Buffer {

@@ -1,6 +1,6 @@
 // Puts the database back to a snapshot. The tables are copied beside the ones in use and compared with what the snapshot
 // says of itself; then one statement changes places. Readers see the one state or the other.
-import type { TableNames } from '../../api/kinds.ts';
+import type { TableNames } from '../../api/kind-names.ts';
 import { CodedError } from '../../base/errors.ts';
 import { copyTable, qualified, quoted, sumTable } from './copy-table.ts';
 import { attemptOf, type Exclusive, type ExclusiveTask, exclusively } from './exclusive-task.ts';

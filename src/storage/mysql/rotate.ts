@@ -5,6 +5,7 @@ import { type Clock, systemClock } from '../../base/clock.ts';
 import { CodedError, messageOf } from '../../base/errors.ts';
 import { attemptOf, type ExclusiveTask, exclusively } from './exclusive-task.ts';
 import { passGate } from './gate.ts';
+import { pageEnd } from './page-end.ts';
 import { type MysqlOptions, MysqlPool, type SqlSession } from './pool.ts';
 import { type Page, runBackfill } from './table-walk.ts';
 
@@ -138,12 +139,12 @@ async function resealPage(
   after: string | undefined,
   { reseal }: RotateOptions,
 ): Promise<(Page & Walk) | undefined> {
-  const rows = await session.query(
-    `SELECT \`uid\`, \`json\`, \`proto\` FROM \`${kind.table}\` WHERE \`uid\` > ? ORDER BY \`uid\` LIMIT ${PAGE_ROWS} FOR UPDATE`,
-    [after ?? ''],
-  );
-  const last = rows.at(-1);
+  const last = await pageEnd(session, kind.table, after ?? '', PAGE_ROWS);
   if (last === undefined) return undefined;
+  const rows = await session.query(
+    `SELECT \`uid\`, \`json\`, \`proto\` FROM \`${kind.table}\` WHERE \`uid\` > ? AND \`uid\` <= ? ORDER BY \`uid\` FOR UPDATE`,
+    [after ?? '', last],
+  );
   const problems: string[] = [];
   let changed = 0;
   for (const [uid, json, proto] of rows) {
@@ -160,5 +161,5 @@ async function resealPage(
       problems.push(messageOf(error));
     }
   }
-  return { rows: rows.length, last: String(last[0]), changed, problems };
+  return { rows: rows.length, last, changed, problems };
 }

@@ -1,6 +1,6 @@
 // A verified copy of the database at one moment. The gate is closed for it, so nothing changes while it is made; a copy
 // that was cut short is thrown away by the next run.
-import type { TableNames } from '../../api/kinds.ts';
+import type { TableNames } from '../../api/kind-names.ts';
 import type { Clock } from '../../base/clock.ts';
 import { expendable, type Retention } from '../snapshot-retention.ts';
 import { copyTable, PAGE_ROWS, type QualifiedTable, sumTable, type Walk } from './copy-table.ts';

@@ -71,11 +71,16 @@ function parameterColumns(kind: KindDefinition): readonly string[] {
   return [...fixedColumns, ...kind.indexes.flat().map((column) => column.name), ...endColumns];
 }
 
-/** What an applied write gives a column; everything else takes the value of the new row. */
+const EVICTED = rowStateNumber('evicted');
+
+/**
+ * What an applied write gives a column; everything else takes the value of the new row. What is evicted stays so, also
+ * where nobody requested it: its definition was removed. The state is assigned first, so that the times go by the new one.
+ */
 const finishExpressions: Readonly<Record<string, string>> = {
-  row_state: `IF(\`evict_request_time\` IS NULL, VALUES(\`row_state\`), ${rowStateNumber('evicted')})`,
-  evict_time: 'IF(`evict_request_time` IS NULL, NULL, VALUES(`delete_time`))',
-  delete_time: 'IF(`evict_request_time` IS NULL, VALUES(`delete_time`), NULL)',
+  row_state: `IF(\`evict_request_time\` IS NULL AND \`row_state\` <> ${EVICTED}, VALUES(\`row_state\`), ${EVICTED})`,
+  evict_time: `IF(\`row_state\` = ${EVICTED}, VALUES(\`delete_time\`), NULL)`,
+  delete_time: `IF(\`row_state\` = ${EVICTED}, NULL, VALUES(\`delete_time\`))`,
   evict_request_time: '`evict_request_time`',
 };
 

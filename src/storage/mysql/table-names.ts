@@ -1,5 +1,6 @@
 // The same kind occurs under two names in databases of the original. Only one of them is in use at a time.
-import { allKinds, kindsNamed, type TableNames } from '../../api/kinds.ts';
+import type { TableNames } from '../../api/kind-names.ts';
+import { kindsUnder } from '../../api/kinds.ts';
 import { CodedError } from '../../base/errors.ts';
 import type { SqlSession } from './pool.ts';
 import type { TableShape } from './table-shape.ts';
@@ -20,10 +21,9 @@ export async function strangeNames(
   tables: ReadonlyMap<string, TableShape>,
   configured: TableNames,
 ): Promise<readonly string[]> {
-  const names = allKinds.map(({ kind }) => kind);
   const other: TableNames = configured === 'lowercase' ? 'snake_case' : 'lowercase';
-  const own = new Set(kindsNamed(names, configured).map(({ table }) => table));
-  const strange = kindsNamed(names, other)
+  const own = new Set(kindsUnder(configured).map(({ table }) => table));
+  const strange = kindsUnder(other)
     .map(({ table }) => table)
     .filter((table) => !own.has(table) && tables.has(table));
   const problems: string[] = [];
