@@ -1,8 +1,9 @@
 // The HTTPS server of a role: how it starts, takes a new certificate, and stops without cutting anybody off.
 import type { RequestListener } from 'node:http';
 import { createServer, type Server } from 'node:https';
-import { type AddressInfo, Server as NetServer } from 'node:net';
-import { Connections } from './connections.ts';
+import { type AddressInfo, Server as NetServer, type Socket } from 'node:net';
+import type { ConnectionLimits } from './connection-limits.ts';
+import { Connections, type EndReason } from './connections.ts';
 
 /** What the server shows, and whom it trusts; all PEM. */
 export interface ServerTls {
@@ -18,10 +19,12 @@ export interface ServerTls {
 export interface ListenOptions {
   readonly host: string;
   readonly port: number;
-  /** Milliseconds for the head of a request. */
-  readonly headersTimeoutMs: number;
-  /** Milliseconds for a whole request; five minutes, as Node has it, where it is missing. */
-  readonly requestTimeoutMs?: number;
+  /** What differs from `connectionLimits`. */
+  readonly limits?: Partial<ConnectionLimits>;
+  /** Bytes of the head of a request, 16 KiB where it is missing. */
+  readonly headBytes?: number;
+  /** Called for each connection that had to go before its client wanted. */
+  readonly onEnded?: (reason: EndReason) => void;
 }
 
 export interface HttpsServer {
@@ -30,26 +33,46 @@ export interface HttpsServer {
 }
 
 /** The API server closes connections that nobody used for 90 s; closing them first would break calls on their way. */
-export const KEEP_ALIVE_MS = 95_000;
+const KEEP_ALIVE_MS = 95_000;
+
+/**
+ * An API server makes as many calls at once as it takes requests, 600 unless it is told otherwise, and most of them are
+ * short. A connection costs about 56 KiB.
+ */
+export const connectionLimits: ConnectionLimits = {
+  most: 512,
+  idleMs: KEEP_ALIVE_MS,
+  headMs: 5000,
+  bodyMs: 10_000,
+};
+const HEAD_BYTES = 16 * 1024;
 /** As long as the API server waits for it; a handshake holds up the end of the server. */
 const HANDSHAKE_MS = 10_000;
 
 /** Resolves once the server accepts connections; rejects where the address cannot be used. */
 export async function listen(handler: RequestListener, tls: ServerTls, options: ListenOptions): Promise<HttpsServer> {
-  const { headersTimeoutMs, requestTimeoutMs } = options;
-  const connections = new Connections();
+  const { limits, onEnded, headBytes = HEAD_BYTES } = options;
+  const connections = new Connections({
+    limits: { ...connectionLimits, ...limits },
+    ...(onEnded === undefined ? {} : { onEnded }),
+  });
   const server = createServer(
     {
       ...secureContext(tls),
       // Clients without a certificate come with a token.
       ...('clientCa' in tls ? { requestCert: true, rejectUnauthorized: false } : {}),
-      headersTimeout: headersTimeoutMs,
-      ...(requestTimeoutMs === undefined ? {} : { requestTimeout: requestTimeoutMs }),
+      // Node's own run from the opening of a connection, and the API server opens some that it does not use yet.
+      headersTimeout: 0,
+      maxHeaderSize: headBytes,
+      requestTimeout: 0,
       keepAliveTimeout: KEEP_ALIVE_MS,
       handshakeTimeout: HANDSHAKE_MS,
     },
     connections.handling(handler),
   );
+  // The bytes are bounded; what is left out beyond a number might be the group that a right is given to.
+  server.maxHeadersCount = 0;
+  server.on('connection', (socket: Socket) => connections.accepted(socket));
   server.on('secureConnection', (socket) => connections.opened(socket));
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
@@ -92,4 +115,5 @@ export async function close({ server, connections }: HttpsServer, deadlineMs: nu
   const timer = setTimeout(() => connections.cut(), deadlineMs);
   await closed;
   clearTimeout(timer);
+  connections.stop();
 }

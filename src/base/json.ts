@@ -9,6 +9,14 @@ export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value) && !isRawNumber(value);
 }
 
+/**
+ * The value under a key that comes from outside. Every object inherits `constructor` and a dozen other names, which
+ * `object[key]` would give too.
+ */
+export function ownValue<T>(object: Readonly<Record<string, T>>, key: string): T | undefined {
+  return Object.hasOwn(object, key) ? object[key] : undefined;
+}
+
 /** The value at a path of object keys, or undefined where a step is missing or is not an object. */
 export function valueAt(root: unknown, path: readonly string[]): unknown {
   let current = root;

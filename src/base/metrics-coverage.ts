@@ -7,6 +7,8 @@ export class CoverageMetricFamilies {
   readonly #vanished: Counter<'kind'>;
   readonly #findings: Gauge<'kind' | 'finding'>;
   readonly #audited: Gauge<'kind'>;
+  readonly #wentBack: Counter<'kind'>;
+  readonly #withoutStorage: Gauge<'kind'>;
 
   constructor(registry: Registry) {
     const registers = [registry];
@@ -44,6 +46,23 @@ export class CoverageMetricFamilies {
       labelNames: ['kind'],
       registers,
     });
+    this.#wentBack = new Counter({
+      name: 'ingester_version_went_back_total',
+      help: 'How often the API server was found at an earlier resourceVersion than before: etcd was restored',
+      labelNames: ['kind'],
+      registers,
+    });
+    this.#withoutStorage = new Gauge({
+      name: 'ingester_deletions_without_storage',
+      help: 'Guarded objects that are being deleted and wait, because metadata storage is off',
+      labelNames: ['kind'],
+      registers,
+    });
+  }
+
+  /** Of a reconciler that is idle. */
+  deletionsWithoutStorage(kind: string, count: number): void {
+    this.#withoutStorage.set({ kind }, count);
   }
 
   /** `unguarded` is asked at every scrape. */
@@ -52,8 +71,10 @@ export class CoverageMetricFamilies {
     this.#adopted.inc({ kind }, 0);
     this.#vanished.inc({ kind }, 0);
     this.#audited.set({ kind }, 0);
+    this.#wentBack.inc({ kind }, 0);
     return {
       adopted: () => this.#adopted.inc({ kind }),
+      wentBack: () => this.#wentBack.inc({ kind }),
       vanished: (count) => this.#vanished.inc({ kind }, count),
       audited: (findings, at) => {
         for (const [finding, count] of Object.entries(findings)) this.#findings.set({ kind, finding }, count);
@@ -65,6 +86,7 @@ export class CoverageMetricFamilies {
 
 export interface CoverageMetrics {
   adopted(): void;
+  wentBack(): void;
   vanished(count: number): void;
   audited(findings: Readonly<Record<string, number>>, at: Date): void;
 }

@@ -5,8 +5,11 @@ export class SyncMetrics {
   readonly #notices: Counter<'kind' | 'reason'>;
   readonly #breaker: Gauge<'kind'>;
   readonly #troubled: Gauge;
+  readonly #failed: Counter<'kind' | 'code'>;
   readonly #spooled: Gauge;
+  readonly #spoolAside: Gauge;
   readonly #namesLost: Counter;
+  readonly #storageWentBack: Counter;
   readonly #unfit: Counter<'kind' | 'column'>;
 
   constructor(registry: Registry) {
@@ -28,15 +31,31 @@ export class SyncMetrics {
       help: 'Objects whose last attempt failed',
       registers,
     });
+    this.#failed = new Counter({
+      name: 'ingester_failed_attempts_total',
+      help: 'Attempts to deal with an object that failed, by the code of the error',
+      labelNames: ['kind', 'code'],
+      registers,
+    });
     this.#spooled = new Gauge({
       name: 'ingester_spooled_objects',
       help: 'Final states that are on disk until MySQL is back',
+      registers,
+    });
+    this.#spoolAside = new Gauge({
+      name: 'ingester_spool_aside_objects',
+      help: 'Final states on disk that MySQL does not take, or that are damaged; they are kept in files of their own',
       registers,
     });
     this.#unfit = new Counter({
       name: 'ingester_column_values_unfit_total',
       help: 'Writes of objects with a value that its indexed column cannot hold: cut or NULL there, whole in the object',
       labelNames: ['kind', 'column'],
+      registers,
+    });
+    this.#storageWentBack = new Counter({
+      name: 'ingester_storage_went_back_total',
+      help: 'How often MySQL was found without transactions that it had confirmed: a failover to a replica that was behind, or a restore',
       registers,
     });
     this.#namesLost = new Counter({
@@ -72,11 +91,20 @@ export class SyncMetrics {
     this.#troubled.set(count);
   }
 
+  failed(kind: string, code: string): void {
+    this.#failed.inc({ kind, code });
+  }
+
+  storageWentBack(): void {
+    this.#storageWentBack.inc();
+  }
+
   namesLost(count: number): void {
     this.#namesLost.inc(count);
   }
 
-  spooled(count: number): void {
-    this.#spooled.set(count);
+  spooled({ waiting, aside }: { readonly waiting: number; readonly aside: number }): void {
+    this.#spooled.set(waiting);
+    this.#spoolAside.set(aside);
   }
 }

@@ -8,8 +8,11 @@ import { CoverageMetricFamilies } from './metrics-coverage.ts';
 import { EventMetrics } from './metrics-events.ts';
 import { LeaderElectionMetrics } from './metrics-leader-election.ts';
 import { LifecycleMetrics } from './metrics-lifecycle.ts';
+import { QueryMetricFamilies } from './metrics-query.ts';
 import { RestClientMetrics } from './metrics-rest-client.ts';
+import { ServerMetrics } from './metrics-server.ts';
 import { SyncMetrics } from './metrics-sync.ts';
+import { WatchdogMetrics } from './metrics-watchdog.ts';
 import { WebhookMetricFamilies } from './metrics-webhook.ts';
 
 export interface Metrics {
@@ -20,7 +23,9 @@ export interface Metrics {
   readonly leaderElection: LeaderElectionMetrics;
   readonly lifecycle: LifecycleMetrics;
   readonly restClient: RestClientMetrics;
+  readonly server: ServerMetrics;
   readonly sync: SyncMetrics;
+  readonly watchdog: WatchdogMetrics;
   readonly webhooks: WebhookMetricFamilies;
 }
 
@@ -33,7 +38,9 @@ export function createMetrics(registry: Registry = new Registry()): Metrics {
     leaderElection: new LeaderElectionMetrics(registry),
     lifecycle: new LifecycleMetrics(registry),
     restClient: new RestClientMetrics(registry),
+    server: new ServerMetrics(registry),
     sync: new SyncMetrics(registry),
+    watchdog: new WatchdogMetrics(registry),
     webhooks: new WebhookMetricFamilies(registry),
   };
 }
@@ -44,6 +51,8 @@ export interface WebhookMetrics {
   readonly webhooks: WebhookMetricFamilies;
   readonly admission: AdmissionMetrics;
   readonly restClient: RestClientMetrics;
+  readonly server: ServerMetrics;
+  readonly watchdog: WatchdogMetrics;
 }
 
 export function createWebhookMetrics(registry: Registry = new Registry()): WebhookMetrics {
@@ -52,5 +61,24 @@ export function createWebhookMetrics(registry: Registry = new Registry()): Webho
     webhooks: new WebhookMetricFamilies(registry),
     admission: new AdmissionMetrics(registry),
     restClient: new RestClientMetrics(registry),
+    server: new ServerMetrics(registry),
+    watchdog: new WatchdogMetrics(registry),
+  };
+}
+
+/** What the query role measures. */
+export interface QueryMetrics {
+  readonly registry: Registry;
+  readonly query: QueryMetricFamilies;
+  readonly restClient: RestClientMetrics;
+  readonly server: ServerMetrics;
+}
+
+export function createQueryMetrics(registry: Registry = new Registry()): QueryMetrics {
+  return {
+    registry,
+    query: new QueryMetricFamilies(registry),
+    restClient: new RestClientMetrics(registry),
+    server: new ServerMetrics(registry),
   };
 }

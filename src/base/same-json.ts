@@ -1,10 +1,15 @@
 import { isJsonObject } from './json.ts';
 
-/** Whether two JSON values are equal; the order of keys does not matter. Needs no stack, however deep they are. */
-export function sameJson(left: unknown, right: unknown): boolean {
+type Same = (left: unknown, right: unknown) => boolean;
+
+/**
+ * Whether two JSON values are equal; the order of keys does not matter. `same` says which of their parts are equal without
+ * a look inside. Needs no stack, however deep they are.
+ */
+export function sameJson(left: unknown, right: unknown, same: Same = Object.is): boolean {
   const pairs: [unknown, unknown][] = [[left, right]];
   for (let pair = pairs.pop(); pair !== undefined; pair = pairs.pop()) {
-    const children = childrenOf(...pair);
+    const children = childrenOf(...pair, same);
     if (children === undefined) return false;
     for (const child of children) pairs.push(child);
   }
@@ -12,8 +17,8 @@ export function sameJson(left: unknown, right: unknown): boolean {
 }
 
 /** The pairs that are left to compare; undefined where the two differ already. */
-function childrenOf(left: unknown, right: unknown): readonly [unknown, unknown][] | undefined {
-  if (Object.is(left, right)) return [];
+function childrenOf(left: unknown, right: unknown, same: Same): readonly [unknown, unknown][] | undefined {
+  if (same(left, right)) return [];
   if (Array.isArray(left) && Array.isArray(right)) {
     return left.length === right.length ? left.map((item, index) => [item, right[index]]) : undefined;
   }

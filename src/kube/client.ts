@@ -29,6 +29,8 @@ export interface ListOptions extends Selection {
   readonly resourceVersion?: string;
   /** Asks for metadata only (PartialObjectMetadata). */
   readonly metadataOnly?: boolean;
+  /** An answer with more bytes is broken off with PageTooLargeError: it would not fit into the memory. */
+  readonly mostBytes?: number;
 }
 
 export interface ListPage {
@@ -36,6 +38,10 @@ export interface ListPage {
   readonly resourceVersion: string;
   /** Undefined on the last page. */
   readonly continueToken: string | undefined;
+  /** Length of the answer; undefined where it did not come over a network. */
+  readonly bytes?: number;
+  /** Milliseconds from the call to the end of the answer; undefined like that. */
+  readonly tookMs?: number;
 }
 
 export type WatchEvent =
@@ -68,6 +74,8 @@ export interface WriteOptions {
   readonly subresource?: 'status';
   readonly fieldManager?: string;
   readonly dryRun?: boolean;
+  /** Ends the call; what it has done by then is done. */
+  readonly signal?: AbortSignal;
 }
 
 export interface ApplyOptions extends WriteOptions {
@@ -90,6 +98,8 @@ export interface DeleteOptions {
 export interface KubeClient {
   get(ref: ObjectRef): Promise<KubernetesObject>;
   list(resource: Resource, options: ListOptions, signal: AbortSignal): Promise<ListPage>;
+  /** The version that a list of the newest state would show now. */
+  newestVersion(resource: Resource, selection: Selection, signal: AbortSignal): Promise<string>;
   /**
    * In order; what arrives together comes as one array. Ends when the server closes the stream; throws KubeError for an
    * ERROR event, a cut line or a silent server.
@@ -98,12 +108,15 @@ export interface KubeClient {
   create(resource: Resource, namespace: string, object: object, options?: WriteOptions): Promise<KubernetesObject>;
   /** Full replacement; a resourceVersion in the object makes it fail with Conflict where another write came first. */
   update(ref: ObjectRef, object: object, options?: WriteOptions): Promise<KubernetesObject>;
-  /** A JSON patch whose `test` fails gives KubeError with reason Conflict. */
+  /** Fails with reason Conflict where a `test` does not hold, and with Refused where all hold and it was refused. */
   patch(ref: ObjectRef, patch: JsonPatch, options?: WriteOptions): Promise<KubernetesObject>;
   mergePatch(ref: ObjectRef, patch: object, options?: WriteOptions): Promise<KubernetesObject>;
   /** Server-side apply. */
   apply(ref: ObjectRef, object: object, options: ApplyOptions): Promise<KubernetesObject>;
-  /** Fails with reason Conflict where the object is not exactly the one named by uid and resourceVersion. */
+  /**
+   * Fails with reason Conflict where the object is not exactly the one named by uid and resourceVersion, and with Refused
+   * where it is.
+   */
   delete(ref: ObjectRef, options: DeleteOptions): Promise<void>;
   deleteCollection(resource: Resource, selection: Selection, options: DeleteOptions): Promise<void>;
   close(): Promise<void>;

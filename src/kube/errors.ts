@@ -6,6 +6,7 @@ import { CodedError } from '../base/errors.ts';
  * - `Conflict`: the object is not in the state the call required
  * - `Expired`: the resourceVersion is too old to watch or continue from; list again
  * - `TooManyRequests`: wait and repeat the same call
+ * - `Refused`: the object is as the call required, and the write was refused all the same: by a policy, a webhook, a quota
  * - `Unavailable`: no answer, a broken stream or a 5xx
  */
 export type KubeReason =
@@ -16,24 +17,41 @@ export type KubeReason =
   | 'Unauthorized'
   | 'TooManyRequests'
   | 'Invalid'
+  | 'Refused'
   | 'Unavailable';
+
+interface KubeErrorDetails {
+  readonly cause?: unknown;
+  readonly retryAfterMs?: number;
+  readonly continueToken?: string | undefined;
+}
 
 export class KubeError extends CodedError {
   readonly reason: KubeReason;
   readonly retryAfterMs: number | undefined;
+  /** With `Expired` of a page: goes on behind the page before, with what is there now. */
+  readonly continueToken: string | undefined;
 
-  constructor(reason: KubeReason, message: string, details: { cause?: unknown; retryAfterMs?: number } = {}) {
+  constructor(reason: KubeReason, message: string, details: KubeErrorDetails = {}) {
     super(`KUBE_${reason.replace(/(?<=[a-z])(?=[A-Z])/g, '_').toUpperCase()}`, message, {
       retry: reason === 'Invalid' ? 'no' : 'yes',
       cause: details.cause,
     });
     this.reason = reason;
     this.retryAfterMs = details.retryAfterMs;
+    this.continueToken = details.continueToken;
   }
 }
 
 export function isKubeError(error: unknown, reason: KubeReason): boolean {
   return error instanceof KubeError && error.reason === reason;
+}
+
+/** A page has more bytes than whoever asked for it can take: ask for fewer objects. */
+export class PageTooLargeError extends CodedError {
+  constructor(mostBytes: number) {
+    super('PAGE_TOO_LARGE', `The API server's answer has more than ${mostBytes} bytes; ask for fewer objects at once`);
+  }
 }
 
 /** No usable kubeconfig and not in a pod. */
@@ -46,10 +64,9 @@ export class KubeconfigError extends CodedError {
   }
 }
 
-/** Reason of an HTTP status; undefined for success. A failed JSON patch test is answered with 422. */
-export function reasonOfStatus(status: number, isPatch: boolean): KubeReason | undefined {
+/** Reason of an HTTP status; undefined for success. */
+export function reasonOfStatus(status: number): KubeReason | undefined {
   if (status < 300) return undefined;
-  if (isPatch && status === 422) return 'Conflict';
   switch (status) {
     case 401:
       return 'Unauthorized';

@@ -4,20 +4,27 @@
 //            ▼                                                    │
 //   paged list ──▶ watch ◀── initial events end ── streaming list ┤  every list starts here
 //       │            │                                            │
-//       │            ├─ clean end, 429, 5xx, broken stream: watch again from the last version, after backoff
-//       │            └─ version expired, or anything unknown: list again
+//       │            ├─ clean end, 429, 5xx, broken stream: watch again from the last version, after backoff,
+//       │            │  if the server still knows that version
+//       │            └─ version expired, version gone back, nothing came at all, or anything unknown: list again
 //       └─ failed: backoff, list again
+//
+// A server that was put back to an earlier state takes a watch from a version that it has not reached, and is silent.
+// So before a watch is resumed the server is asked for its version, and a watch that brought nothing is not resumed.
 //
 // The version advances only after the sink took the event, so a stream that breaks anywhere never skips one. What a
 // list shows is applied at once; what it no longer shows is removed only when the list is complete.
 import { identityOf, type KubernetesObject } from '../api/object.ts';
-import { isAborted } from '../base/abort.ts';
+import { isAborted, onAbort } from '../base/abort.ts';
 import { backoffMs } from '../base/backoff.ts';
 import { type Clock, sleep } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
+import type { Watchdog, WatchedWork } from '../base/watchdog.ts';
 import type { KubeClient, Resource, Selection, WatchEvent, WatchOptions } from './client.ts';
 import { isKubeError, KubeError } from './errors.ts';
+import { pagesOf } from './pages.ts';
 import { isNewer } from './resource-version.ts';
+import { unwatched, type WatchedStream, watchedStream } from './watched-stream.ts';
 
 /** Takes what the reflector sees. Calls are synchronous, except the end of a list. */
 export interface ReflectorSink {
@@ -32,7 +39,7 @@ export interface ReflectorSink {
 }
 
 export interface ReflectorOptions {
-  readonly client: KubeClient;
+  readonly client: Pick<KubeClient, 'list' | 'newestVersion' | 'watch'>;
   readonly resource: Resource;
   readonly sink: ReflectorSink;
   readonly clock: Clock;
@@ -42,9 +49,12 @@ export interface ReflectorOptions {
   /** Longest time without a byte before a watch counts as dead; see WatchOptions. */
   readonly silenceMs?: number;
   readonly random?: () => number;
+  /** Told of every list and watch; it breaks off what is silent for too long. */
+  readonly watchdog?: Pick<Watchdog, 'register'>;
+  /** The server is at an earlier version than it was: it was restored from a backup. */
+  readonly onWentBack?: (from: string, to: string) => void;
 }
 
-const PAGE_SIZE = 500;
 /** Watches end after this long and start again, at different times. */
 const MIN_WATCH_SECONDS = 300;
 /** A watch that ends sooner, and empty, counts as a failure. */
@@ -55,6 +65,13 @@ const BACKOFF_RESET_MS = 120_000;
 const NOT_INSTALLED_WAIT_MS = 2000;
 /** How often a streaming list that goes on is worth a warning. */
 const LIST_WARNING_MS = 10_000;
+
+/** Bookmarks come about once a minute; two of them and some slack. */
+const SILENCE_MS = 150_000;
+/** The watchdog is sooner than the connection's own deadline, which it is to name. */
+const WATCHDOG_SHARE = 0.9;
+/** Longest time without an object while a list is under way. */
+const LIST_SILENCE_MS = 60_000;
 
 type WatchEnd = 'watch-again' | 'list-again';
 
@@ -79,7 +96,8 @@ export class Reflector {
     while (!isAborted(signal)) {
       try {
         let end = await this.#listAndWatch(signal);
-        while (!isAborted(signal) && end === 'watch-again') end = await this.#watch(signal);
+        while (!isAborted(signal) && end === 'watch-again') end = await this.#resume(signal);
+        await this.#pace(signal);
       } catch (error) {
         if (!isAborted(signal)) await this.#recover(error, signal);
       }
@@ -97,7 +115,7 @@ export class Reflector {
       }
     }
     await this.#pagedList(signal);
-    return 'watch-again';
+    return this.#watch(signal);
   }
 
   async #streamingList(signal: AbortSignal): Promise<WatchEnd> {
@@ -106,14 +124,16 @@ export class Reflector {
     sink.listStarts();
     let listing = true;
     const stopWarning = this.#warnWhileListing();
+    stream.expect('list', LIST_SILENCE_MS);
     try {
-      for await (const arrived of stream) {
+      for await (const arrived of stream.events) {
+        stream.arrived();
         for (const event of arrived) {
           if (listing && event.type === 'BOOKMARK' && event.initialEventsEnd) {
-            await sink.listEnds(event.resourceVersion);
-            this.#resourceVersion = event.resourceVersion;
+            await this.#listed(event.resourceVersion);
             listing = false;
             stopWarning();
+            stream.expect('watch', this.#silenceMs);
           } else if (listing && event.type !== 'BOOKMARK' && event.type !== 'DELETED') {
             sink.listed(event.object);
           } else {
@@ -126,6 +146,7 @@ export class Reflector {
       return await this.#afterBrokenWatch(error, signal);
     } finally {
       stopWarning();
+      stream.end();
     }
     if (listing) throw new KubeError('Unavailable', 'The streaming list ended before all objects were sent');
     return 'watch-again';
@@ -146,44 +167,105 @@ export class Reflector {
 
   async #pagedList(signal: AbortSignal): Promise<void> {
     const { client, resource, sink, selection = {}, metadataOnly = false } = this.#options;
+    const stop = new AbortController();
+    const release = onAbort(signal, () => stop.abort());
+    const work = this.#register('list', LIST_SILENCE_MS, () => stop.abort());
+    const options = { ...selection, metadataOnly, consistency: 'one-version' } as const;
     sink.listStarts();
-    let continueToken: string | undefined;
-    let resourceVersion: string;
-    do {
-      const page = { limit: PAGE_SIZE, metadataOnly, ...(continueToken === undefined ? {} : { continueToken }) };
-      const { items, ...rest } = await client.list(resource, { ...selection, ...page }, signal);
-      for (const item of items) sink.listed(item);
-      ({ continueToken, resourceVersion } = rest);
-    } while (continueToken !== undefined);
-    await sink.listEnds(resourceVersion);
+    let resourceVersion = '';
+    try {
+      for await (const page of pagesOf(client, resource, options, stop.signal)) {
+        work.progress();
+        for (const item of page.items) sink.listed(item);
+        ({ resourceVersion } = page);
+      }
+    } finally {
+      work.done();
+      release();
+    }
+    await this.#listed(resourceVersion);
+  }
+
+  async #listed(resourceVersion: string): Promise<void> {
+    this.#noteVersion(resourceVersion);
+    await this.#options.sink.listEnds(resourceVersion);
     this.#resourceVersion = resourceVersion;
   }
 
+  /** Watches on, unless the server is behind the version to watch from. */
+  async #resume(signal: AbortSignal): Promise<WatchEnd> {
+    const { client, resource, selection = {} } = this.#options;
+    try {
+      const newest = await client.newestVersion(resource, selection, signal);
+      if (this.#noteVersion(newest) === 'went-back') return 'list-again';
+    } catch (error) {
+      return await this.#afterBrokenWatch(error, signal);
+    }
+    return this.#watch(signal);
+  }
+
+  /** A list is of the newest state, so a version below what was seen is one of another history. */
+  #noteVersion(resourceVersion: string): 'went-back' | 'known' {
+    const seen = this.#resourceVersion;
+    if (!isNewer(seen, resourceVersion)) return 'known';
+    const { logger, resource, onWentBack } = this.#options;
+    logger.error(
+      { resource: resource.plural, seen, now: resourceVersion },
+      'The API server went back to an earlier version, as after a restore of etcd; listing again. See docs/audit.md',
+    );
+    onWentBack?.(seen, resourceVersion);
+    // Of this history nothing has been seen yet.
+    this.#resourceVersion = '';
+    return 'went-back';
+  }
+
   async #watch(signal: AbortSignal): Promise<WatchEnd> {
-    const { clock } = this.#options;
+    const { clock, logger, resource } = this.#options;
     const started = clock.monotonicMs();
     let events = 0;
+    const tookMs = (): number => clock.monotonicMs() - started;
+    const stream = this.#stream({ resourceVersion: this.#resourceVersion }, signal);
+    stream.expect('watch', this.#silenceMs);
+    let broken: unknown;
     try {
-      for await (const arrived of this.#stream({ resourceVersion: this.#resourceVersion }, signal)) {
+      for await (const arrived of stream.events) {
+        stream.arrived();
         events += arrived.length;
         for (const event of arrived) this.#take(event, false);
       }
     } catch (error) {
-      return await this.#afterBrokenWatch(error, signal);
+      broken = error;
+    } finally {
+      stream.end();
     }
+    if (events === 0 && tookMs() >= this.#silenceMs && !isAborted(signal)) {
+      logger.warn({ resource: resource.plural }, 'The watch brought neither an event nor a bookmark; listing again');
+      return 'list-again';
+    }
+    if (broken !== undefined) return await this.#afterBrokenWatch(broken, signal);
     // A server that closes at once, again and again, must not be asked in a tight loop.
-    if (events === 0 && clock.monotonicMs() - started < SHORT_WATCH_MS) await this.#wait(signal, undefined);
+    if (tookMs() < SHORT_WATCH_MS) await (events === 0 ? this.#wait(signal, undefined) : this.#pace(signal));
     return 'watch-again';
   }
 
-  #stream(
-    from: Pick<WatchOptions, 'resourceVersion' | 'sendInitialEvents'>,
-    signal: AbortSignal,
-  ): AsyncIterable<readonly WatchEvent[]> {
-    const { client, resource, selection = {}, metadataOnly = false, silenceMs, random = Math.random } = this.#options;
+  get #silenceMs(): number {
+    return (this.#options.silenceMs ?? SILENCE_MS) * WATCHDOG_SHARE;
+  }
+
+  #stream(from: Pick<WatchOptions, 'resourceVersion' | 'sendInitialEvents'>, signal: AbortSignal): WatchedStream {
+    const { client, resource, selection = {}, metadataOnly = false, random = Math.random } = this.#options;
+    const { silenceMs = SILENCE_MS } = this.#options;
     const timeoutSeconds = Math.round(MIN_WATCH_SECONDS * (1 + random()));
-    const liveness = silenceMs === undefined ? {} : { silenceMs };
-    return client.watch(resource, { ...selection, ...from, timeoutSeconds, metadataOnly, ...liveness }, signal);
+    const options = { ...selection, ...from, timeoutSeconds, metadataOnly, silenceMs };
+    return watchedStream((stop) => client.watch(resource, options, stop), {
+      signal,
+      register: (what, limitMs, breakOff) => this.#register(what, limitMs, breakOff),
+    });
+  }
+
+  #register(what: 'list' | 'watch', limitMs: number, breakOff: () => void): WatchedWork {
+    const { watchdog, resource } = this.#options;
+    return watchdog?.register(`${what} ${resource.plural}`, limitMs, breakOff) ?? unwatched;
   }
 
   /** A removal during the initial events is one of an object that this list will not show. */
@@ -236,6 +318,12 @@ export class Reflector {
     }
     if (this.#isNews()) logger.warn({ resource: resource.plural, err: error }, 'List failed; trying again');
     await this.#wait(signal, error);
+  }
+
+  /** What happens once is followed up at once; what happens again and again waits longer each time. */
+  async #pace(signal: AbortSignal): Promise<void> {
+    if (this.#isNews()) this.#noteFailure();
+    else await this.#wait(signal, undefined);
   }
 
   async #wait(signal: AbortSignal, error: unknown): Promise<void> {

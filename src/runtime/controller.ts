@@ -4,7 +4,8 @@
 //   requeue-after         its failures are forgotten, and it comes again after the delay
 //   TerminalError         nothing: it comes again only when something adds it, and its failures still count then
 //   CodedError, retry no  comes again after the longest wait, because only a change elsewhere can help
-//   anything else thrown  comes again after a wait that doubles with every failure of this key
+//   anything else thrown  comes again after a wait that doubles with every failure of this key, and no sooner than the API
+//                         server asked for, but never after more than the longest wait
 //
 // A key that comes again keeps its priority.
 
@@ -13,6 +14,7 @@ import { isAborted, onAbort } from '../base/abort.ts';
 import type { Clock } from '../base/clock.ts';
 import { CodedError } from '../base/errors.ts';
 import type { Logger } from '../base/logger.ts';
+import { KubeError } from '../kube/errors.ts';
 import { type ControllerMetrics, noControllerMetrics } from './controller-metrics.ts';
 import { AlreadyStartedError, TerminalError } from './errors.ts';
 import { defaultRetry, ItemExponentialRateLimiter, type RateLimiter, type RetryOptions } from './rate-limiter.ts';
@@ -251,6 +253,11 @@ export class Controller {
     }
   }
 
+  /** Whoever answers may ask for any wait; longer than the longest is the same as never. */
+  #waitMs(key: string, error: unknown): number {
+    return Math.min(this.#retryCapMs, Math.max(this.#limiter.when(key), askedMs(error)));
+  }
+
   #fail({ key, priority }: Taken, run: ReconcileRun, error: unknown): void {
     this.#metrics.reconciled('error', run.seconds);
     if (error instanceof TerminalError) {
@@ -266,12 +273,17 @@ export class Controller {
     const failures = this.#failures.get(key) ?? 0;
     this.#failures.set(key, failures + 1);
     const hopeless = error instanceof CodedError && error.retry === 'no';
-    const retryInMs = hopeless ? this.#retryCapMs : this.#limiter.when(key);
+    const retryInMs = hopeless ? this.#retryCapMs : this.#waitMs(key, error);
     this.#queue.addWithOptions(key, { priority, afterMs: retryInMs });
     // The first failure is news; the repeats of an outage are not, and neither is what a stop breaks off.
     const level = failures === 0 && this.#state === 'running' ? 'warn' : 'debug';
     run.logger[level]({ key, err: error, retryInMs }, 'Reconcile failed; trying again');
   }
+}
+
+/** Milliseconds for which the API server asked not to be asked again. */
+function askedMs(error: unknown): number {
+  return error instanceof KubeError ? (error.retryAfterMs ?? 0) : 0;
 }
 
 /** A mistake in the program rather than a failure it foresaw. JavaScript throws both; only these kinds give it away. */

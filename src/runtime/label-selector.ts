@@ -1,3 +1,4 @@
+import { ownValue } from '../base/json.ts';
 import { SelectorError } from './errors.ts';
 
 type Labels = Readonly<Record<string, string>>;
@@ -56,7 +57,7 @@ function parseComparison(text: string, selector: string): Requirement | undefine
     case '<': {
       if (!/^-?\d+$/.test(operand)) throw new SelectorError(selector, `"${operand}" is no integer`);
       const sign = operator === '>' ? 1n : -1n;
-      return (labels) => isBeyond(labels[key], BigInt(operand), sign);
+      return (labels) => isBeyond(ownValue(labels, key), BigInt(operand), sign);
     }
     case '!=': {
       const wanted = new Set([validValue(operand, selector)]);
@@ -70,7 +71,7 @@ function parseComparison(text: string, selector: string): Requirement | undefine
 }
 
 function isOneOf(labels: Labels, key: string, wanted: ReadonlySet<string>): boolean {
-  const label = Object.hasOwn(labels, key) ? labels[key] : undefined;
+  const label = ownValue(labels, key);
   return label !== undefined && wanted.has(label);
 }
 

@@ -7,6 +7,7 @@
 import type { KubernetesObject } from '../api/object.ts';
 import type { JsonValue } from '../base/json.ts';
 import type { KubeClient, ObjectRef } from '../kube/client.ts';
+import { isKubeError } from '../kube/errors.ts';
 
 export interface StatusLogOptions {
   readonly client: Pick<KubeClient, 'update'>;
@@ -42,8 +43,13 @@ export class StatusLog {
    */
   async write(ref: ObjectRef, read: KubernetesObject, status: JsonValue): Promise<KubernetesObject> {
     const { client, fieldManager, limit = LIMIT } = this.#options;
-    const written = await client.update(ref, { ...read, status }, { subresource: 'status', fieldManager });
-    const { uid } = written.metadata;
+    const { uid } = read.metadata;
+    const sent = client.update(ref, { ...read, status }, { subresource: 'status', fieldManager });
+    const written = await sent.catch((error: unknown) => {
+      // Somebody wrote since, or etcd was restored and the last write is no more: the cache knows, this does not.
+      if (isKubeError(error, 'Conflict')) this.forget(uid);
+      throw error;
+    });
     this.#written.delete(uid);
     this.#written.set(uid, written);
     const [oldest] = this.#written.keys();

@@ -38,7 +38,7 @@ function bookmark(object: unknown): WatchEvent {
 function errorEvent(status: unknown): KubeError {
   const code = valueAt(status, ['code']);
   const message = valueAt(status, ['message']);
-  const reason = reasonOfStatus(typeof code === 'number' ? code : 500, false) ?? 'Unavailable';
+  const reason = reasonOfStatus(typeof code === 'number' ? code : 500) ?? 'Unavailable';
   const text = isJsonObject(status) && typeof message === 'string' ? message : 'the watch reported an error';
   return new KubeError(reason, `watch: ${text}`);
 }

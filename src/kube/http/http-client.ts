@@ -16,9 +16,12 @@ import type {
   WatchOptions,
   WriteOptions,
 } from '../client.ts';
+import { PageTooLargeError } from '../errors.ts';
+import { type Pace, readBody } from './body.ts';
 import { splitList } from './json-scan.ts';
 import { collectionPath, objectPath, optional, selectionQuery } from './paths.ts';
 import { readLazily, readWhole } from './received-object.ts';
+import { explained, isNamedBy, testsHold } from './refusal.ts';
 import { type Call, type Transport, unavailable } from './transport.ts';
 import { watchStream } from './watch-stream.ts';
 
@@ -36,9 +39,11 @@ const METADATA = 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1';
  */
 export class HttpKubeClient implements KubeClient {
   readonly #transport: Transport;
+  readonly #limits: { readonly pace?: Pace };
 
-  constructor(transport: Transport) {
+  constructor(transport: Transport, limits: { readonly pace?: Pace } = {}) {
     this.#transport = transport;
+    this.#limits = limits;
   }
 
   get(ref: ObjectRef): Promise<KubernetesObject> {
@@ -46,6 +51,7 @@ export class HttpKubeClient implements KubeClient {
   }
 
   async list(resource: Resource, options: ListOptions, signal: AbortSignal): Promise<ListPage> {
+    const startedMs = performance.now();
     const body = await this.#transport.send({
       method: 'GET',
       path: collectionPath(resource, options.namespace),
@@ -58,7 +64,12 @@ export class HttpKubeClient implements KubeClient {
       signal,
       ...(options.metadataOnly === true ? { accept: METADATA_LIST } : {}),
     });
-    return parsePage(await this.#read('GET', body));
+    const bytes = await this.#read('GET', body, options.mostBytes);
+    return { ...(await parsePage(bytes)), tookMs: performance.now() - startedMs };
+  }
+
+  async newestVersion(resource: Resource, selection: Selection, signal: AbortSignal): Promise<string> {
+    return (await this.list(resource, { ...selection, limit: 1, metadataOnly: true }, signal)).resourceVersion;
   }
 
   watch(resource: Resource, options: WatchOptions, signal: AbortSignal): AsyncIterable<readonly WatchEvent[]> {
@@ -87,7 +98,7 @@ export class HttpKubeClient implements KubeClient {
 
   create(resource: Resource, namespace: string, object: object, options: WriteOptions = {}): Promise<KubernetesObject> {
     const path = collectionPath(resource, namespace);
-    return this.#object({ method: 'POST', path, query: writeQuery(options), body: object });
+    return this.#object({ method: 'POST', path, query: writeQuery(options), body: object, ...signalOf(options) });
   }
 
   update(ref: ObjectRef, object: object, options: WriteOptions = {}): Promise<KubernetesObject> {
@@ -95,7 +106,9 @@ export class HttpKubeClient implements KubeClient {
   }
 
   patch(ref: ObjectRef, patch: JsonPatch, options: WriteOptions = {}): Promise<KubernetesObject> {
-    return this.#write('PATCH', ref, { body: patch, options, contentType: 'application/json-patch+json' });
+    const write = { body: patch, options, contentType: 'application/json-patch+json' };
+    const holds = (object: KubernetesObject): boolean => testsHold(patch, object);
+    return explained(() => this.#write('PATCH', ref, write), { read: () => this.get(ref), holds });
   }
 
   mergePatch(ref: ObjectRef, patch: object, options: WriteOptions = {}): Promise<KubernetesObject> {
@@ -109,12 +122,14 @@ export class HttpKubeClient implements KubeClient {
   }
 
   async delete(ref: ObjectRef, options: DeleteOptions): Promise<void> {
-    await this.#send({
+    const call = {
       method: 'DELETE',
       path: objectPath(ref),
       query: optional('dryRun', options.dryRun === true ? 'All' : undefined),
       body: deleteBody(options),
-    });
+    } as const;
+    const holds = (object: KubernetesObject): boolean => isNamedBy(options, object);
+    await explained(() => this.#send(call), { read: () => this.get(ref), holds });
   }
 
   async deleteCollection(resource: Resource, selection: Selection, options: DeleteOptions): Promise<void> {
@@ -146,6 +161,7 @@ export class HttpKubeClient implements KubeClient {
       query: { ...writeQuery(write.options), ...write.query },
       body: write.body,
       contentType: write.contentType,
+      ...signalOf(write.options),
     });
   }
 
@@ -159,10 +175,16 @@ export class HttpKubeClient implements KubeClient {
     return this.#read(call.method, await this.#transport.send(call));
   }
 
-  async #read(method: Call['method'], body: Readable): Promise<Buffer> {
-    const whole = await readBody(body);
-    this.#transport.received?.(method, whole.length);
-    return whole;
+  async #read(method: Call['method'], body: Readable, mostBytes?: number): Promise<Buffer> {
+    const limits = mostBytes === undefined ? this.#limits : { ...this.#limits, mostBytes };
+    try {
+      const whole = await readBody(body, limits);
+      this.#transport.received?.(method, whole.length);
+      return whole;
+    } catch (error) {
+      if (error instanceof PageTooLargeError) throw error;
+      throw unavailable('the answer broke off', error);
+    }
   }
 }
 
@@ -185,6 +207,7 @@ async function parsePage(body: Buffer): Promise<ListPage> {
     items,
     resourceVersion: String(valueAt(envelope, ['metadata', 'resourceVersion'])),
     continueToken: typeof continueToken === 'string' && continueToken !== '' ? continueToken : undefined,
+    bytes: body.length,
   };
 }
 
@@ -204,6 +227,10 @@ function writeQuery({ fieldManager, dryRun }: WriteOptions): Readonly<Record<str
   return { ...optional('fieldManager', fieldManager), ...optional('dryRun', dryRun === true ? 'All' : undefined) };
 }
 
+function signalOf({ signal }: WriteOptions): Pick<Call, 'signal'> {
+  return signal === undefined ? {} : { signal };
+}
+
 function deleteBody({ uid, resourceVersion, propagationPolicy, gracePeriodSeconds }: DeleteOptions): object {
   const preconditions = { ...optional('uid', uid), ...optional('resourceVersion', resourceVersion) };
   return {
@@ -213,14 +240,4 @@ function deleteBody({ uid, resourceVersion, propagationPolicy, gracePeriodSecond
     ...optional('propagationPolicy', propagationPolicy),
     ...(gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds }),
   };
-}
-
-async function readBody(body: Readable): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  try {
-    for await (const chunk of body) chunks.push(chunk as Buffer);
-  } catch (error) {
-    throw unavailable('the answer broke off', error);
-  }
-  return Buffer.concat(chunks);
 }

@@ -6,6 +6,7 @@ import type { Clock } from '../../base/clock.ts';
 import { messageOf } from '../../base/errors.ts';
 import { valueAt } from '../../base/json.ts';
 import { KubeError, reasonOfStatus } from '../errors.ts';
+import { readBody } from './body.ts';
 import { CredentialSource } from './credentials.ts';
 import { type RateLimit, RequestLimiter } from './limiter.ts';
 import { type KubeconfigSource, openLogin } from './login.ts';
@@ -65,6 +66,8 @@ const BODY_TIMEOUT_MS = 60_000;
 const CONNECT_TIMEOUT_MS = 10_000;
 const MAX_CONNECTIONS = 64;
 const NO_LIMIT: RateLimit = { queriesPerSecond: 0, burst: 0 };
+/** Of the explanation of a refusal. */
+const REFUSAL_BYTES = 256 * 1024;
 const never = new AbortController().signal;
 
 /** One pool of connections for all calls; client-node, left alone, opens a TLS connection per call. */
@@ -97,16 +100,17 @@ export class PooledTransport implements Transport {
     let response = await this.#request(call);
     if (response.statusCode === 401) {
       // Tokens rotate: once more with credentials read again.
-      await response.body.dump();
+      await readBody(response.body, { mostBytes: REFUSAL_BYTES }).catch(() => undefined);
       this.#observer?.retried(call.method, response.statusCode);
       this.#credentials.expire();
       response = await this.#request(call);
     }
-    const reason = reasonOfStatus(response.statusCode, call.contentType === 'application/json-patch+json');
+    const reason = reasonOfStatus(response.statusCode);
     if (reason === undefined) return response.body;
     const retryAfter = Number(response.headers['retry-after']);
     const details = Number.isFinite(retryAfter) ? { retryAfterMs: retryAfter * 1000 } : {};
-    throw new KubeError(reason, await describeFailure(call, response), details);
+    const { message = `HTTP ${response.statusCode}`, continueToken } = await statusOf(response);
+    throw new KubeError(reason, `${call.method} ${call.path}: ${message}`, { ...details, continueToken });
   }
 
   received(method: Call['method'], bytes: number): void {
@@ -179,18 +183,24 @@ export function unavailable(what: string, cause: unknown): KubeError {
   return new KubeError('Unavailable', `The Kubernetes API server did not answer (${what})${why}`, { cause });
 }
 
-async function describeFailure(call: Call, response: Dispatcher.ResponseData): Promise<string> {
-  const text = await response.body.text().catch(() => '');
-  return `${call.method} ${call.path}: ${messageOfStatus(text) ?? `HTTP ${response.statusCode}`}`;
+interface Status {
+  readonly message?: string;
+  readonly continueToken?: string;
 }
 
-/** The message of a Kubernetes Status; undefined where the body is something else. */
-function messageOfStatus(text: string): string | undefined {
+/** What a Kubernetes Status says; nothing where the body is something else. */
+async function statusOf(response: Dispatcher.ResponseData): Promise<Status> {
+  const text = await readBody(response.body, { mostBytes: REFUSAL_BYTES }).then(String, () => '');
   try {
-    const message = valueAt(JSON.parse(text), ['message']);
-    return typeof message === 'string' ? message.slice(0, 500) : undefined;
+    const status: unknown = JSON.parse(text);
+    const message = valueAt(status, ['message']);
+    const continueToken = valueAt(status, ['metadata', 'continue']);
+    return {
+      ...(typeof message === 'string' ? { message: message.slice(0, 500) } : {}),
+      ...(typeof continueToken === 'string' && continueToken !== '' ? { continueToken } : {}),
+    };
   } catch {
     // Proxies and half-started servers answer with plain text; the HTTP status says enough.
-    return undefined;
+    return {};
   }
 }
