@@ -1,5 +1,5 @@
 // What admission has to know of resources that are gone: the version that the database of an Ingester was migrated to,
-// and what a CRD was while there were objects. It is in one ConfigMap, an entry for each fact. The lifecycle controller
+// and what a CRD was while there were objects; and where the image of the lifecycle controller is from. It is in one ConfigMap, an entry for each fact. The lifecycle controller
 // and the reconciler write it, the webhook reads it (docs/adr/0066).
 import { isJsonObject, type JsonObject, type JsonValue } from '../base/json.ts';
 
@@ -24,12 +24,24 @@ export interface RememberedCrd {
 
 export type MemoryData = Readonly<Record<string, string>>;
 
+/** Where the image of the lifecycle controller is from. */
+const REPOSITORY = 'repository';
 const migratedKey = ({ namespace, name }: IngesterName): string => `migrated.${namespace}.${name}`;
 const crdKey = (plural: string): string => `crd.${plural}`;
 const rowsKey = (plural: string): string => `rows.${plural}`;
 
 export function migratedEntry(name: IngesterName, version: string): MemoryData {
   return { [migratedKey(name)]: version };
+}
+
+export function repositoryEntry(repository: string): MemoryData {
+  return { [REPOSITORY]: repository };
+}
+
+/** Undefined where the lifecycle controller has not written it down. */
+export function recallRepository(data: Readonly<Record<string, unknown>> = {}): string | undefined {
+  const repository = data[REPOSITORY];
+  return typeof repository === 'string' && repository !== '' ? repository : undefined;
 }
 
 export function crdEntry(plural: string, spec: JsonObject): MemoryData {

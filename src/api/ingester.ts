@@ -1,6 +1,12 @@
-/** The resource that describes a whole installation. */
+/**
+ * The resource that describes a whole installation has a group of its own: rights on the group of the ingested kinds do
+ * not grant it, and the platform's API server removes from there what it does not know.
+ */
+export const INGESTER_GROUP = 'ingester.michelangelo.api';
+export const INGESTER_VERSION = 'v1';
 export const INGESTER_KIND = 'Ingester';
 export const INGESTER_PLURAL = 'ingesters';
+export const INGESTER_CRD = 'ingesters.ingester.michelangelo.api';
 
 /** The version that is asked for. */
 export const VERSION_PATH: readonly string[] = ['spec', 'version'];

@@ -1,6 +1,8 @@
 import { catalogue } from '../../schema/kinds/catalogue.ts';
 import type { KindDefinition } from './kind.ts';
+import type { TableNames } from './kind-names.ts';
 
+/** Under the table names of a new installation. */
 export const allKinds: readonly KindDefinition[] = catalogue;
 
 /** The 13 kinds that are ingested unless the configuration says otherwise. */
@@ -12,14 +14,6 @@ export function findKind(name: string): KindDefinition | undefined {
   return byName.get(name);
 }
 
-/** Name of the CustomResourceDefinition, e.g. `models.michelangelo.api`. */
-export function crdName(kind: Pick<KindDefinition, 'plural'>): string {
-  return `${kind.plural}.michelangelo.api`;
-}
-
-/** How tables are called: `lowercase` as `pipelinerun`, `snake_case` as `pipeline_run`. */
-export type TableNames = 'lowercase' | 'snake_case';
-
 const snakeCased = new Map(
   catalogue.map((kind) => [kind.kind, { ...kind, table: kind.kind.replace(/(?<=[a-z])[A-Z]/g, '_$&').toLowerCase() }]),
 );
@@ -28,4 +22,9 @@ const snakeCased = new Map(
 export function kindsNamed(names: readonly string[], tables: TableNames): readonly KindDefinition[] {
   const source = tables === 'snake_case' ? snakeCased : byName;
   return names.map((name) => source.get(name)).filter((kind) => kind !== undefined);
+}
+
+/** Every kind there is, under its tables. */
+export function kindsUnder(tables: TableNames): readonly KindDefinition[] {
+  return kindsNamed([...byName.keys()], tables);
 }

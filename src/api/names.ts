@@ -29,6 +29,9 @@ export const PROPAGATION_ANNOTATION = 'michelangelo/DeletePropagation';
 /** `Retain` keeps an object in etcd whatever asks for its eviction; `Allow` evicts it although GitOps owns it. */
 export const EVICTION_ANNOTATION = 'michelangelo/Eviction';
 
+/** When the reconciler took back the eviction that a rule had asked for. */
+export const EVICTION_WITHDRAWN_ANNOTATION = 'michelangelo/EvictionWithdrawn';
+
 /** The exact value "true" keeps the sweep from guarding an object, so that a person can release it by hand for good. */
 export const UNGUARDED_ANNOTATION = 'michelangelo/Unguarded';
 

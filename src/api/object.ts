@@ -83,6 +83,33 @@ export function needsFinalizer(object: Marked): boolean {
   return object.metadata.deletionTimestamp === undefined && !hasFinalizer(object) && !isOptedOut(object);
 }
 
+/**
+ * Whether the object was created with a deletionTimestamp, which a client made up: deleting an object counts its
+ * generation up from the 1 it is created with. Admission refuses such an object, where it is asked.
+ */
+export function isBornDeleting({ metadata }: { readonly metadata: Timed }): boolean {
+  return metadata.deletionTimestamp !== undefined && metadata.generation === 1;
+}
+
+/** Clocks of API servers and of this process differ by less. */
+const SKEW_MS = 600_000;
+
+/**
+ * When the object was deleted; undefined for a living one. A time that was made up, as far as can be told, is replaced by
+ * that of the creation: such an object was never alive.
+ */
+export function deletionTimeOf({ metadata }: { readonly metadata: Timed }, now: Date): Date | undefined {
+  const { creationTimestamp, deletionTimestamp } = metadata;
+  if (deletionTimestamp === undefined) return undefined;
+  const deleted = new Date(deletionTimestamp);
+  if (creationTimestamp === undefined) return deleted;
+  const created = new Date(creationTimestamp);
+  const possible = deleted.getTime() >= created.getTime() - SKEW_MS && deleted.getTime() <= now.getTime() + SKEW_MS;
+  return possible && !isBornDeleting({ metadata }) ? deleted : created;
+}
+
+type Timed = Pick<ObjectMeta, 'generation' | 'creationTimestamp' | 'deletionTimestamp'>;
+
 /** Who wrote which field: changed by every write, and of no use to this program. */
 export function withoutManagedFields(metadata: ObjectMeta): ObjectMeta {
   if (!Object.hasOwn(metadata, 'managedFields')) return metadata;

@@ -25,8 +25,8 @@ export class ApiAccessReviewer implements AccessReviewer {
   async mayDelete(user: Requester, object: Subject, signal: AbortSignal): Promise<'yes' | 'no' | 'unknown'> {
     const { client, clock, logger } = this.#options;
     try {
-      return await within({ clock, timeoutMs: ANSWER_MS, signal }, 'unknown', async () =>
-        answerOf(await (await client()).create(reviews, '', reviewOf(user, object))),
+      return await within({ clock, timeoutMs: ANSWER_MS, signal }, 'unknown', async (over) =>
+        answerOf(await (await client()).create(reviews, '', reviewOf(user, object), { signal: over })),
       );
     } catch (error) {
       logger.warn({ err: error }, 'Cannot ask the API server what a user may do; marks are refused meanwhile');

@@ -10,6 +10,8 @@ import type { Configuration } from '../config/schema.ts';
 import type { MetadataStorage } from '../storage/metadata-storage.ts';
 import { ApiAccessReviewer } from './access-reviewer.ts';
 import { ConfigMapMemory } from './admission-memory.ts';
+import { ConfigMapBounds } from './ingester-bounds.ts';
+import { everyKind } from './kinds.ts';
 import { createClient } from './kube-client.ts';
 import { watchNames } from './name-watch.ts';
 import { ClusterCensus } from './object-census.ts';
@@ -28,17 +30,20 @@ export async function createAdmissionPorts(
   const storage = storageEnabled(configuration) ? new Lazy(await loadStorage(configuration, clock)) : undefined;
   const reviewer = new ApiAccessReviewer({ client: () => client.get(), clock, logger });
   const open = storage === undefined ? undefined : () => storage.get();
-  const names = watchNames(configuration, { client: () => client.get(), clock, logger });
+  const names = watchNames(configuration, { client: () => client.get(), clock, logger, metrics });
+  const ownNamespace = { client: () => client.get(), namespace: configuration.control.namespace, clock, logger };
   return {
     names,
     access: new CachedAccessReviewer(reviewer, clock),
-    memory: new ConfigMapMemory({
+    memory: new ConfigMapMemory(ownNamespace),
+    bounds: new ConfigMapBounds(ownNamespace),
+    census: new ClusterCensus({
+      kinds: everyKind(configuration),
       client: () => client.get(),
-      namespace: configuration.control.namespace,
+      storage: open,
       clock,
       logger,
     }),
-    census: new ClusterCensus({ client: () => client.get(), storage: open, clock, logger }),
     close: async () => {
       await names.stop();
       await Promise.all([client.close(), storage?.close()]);

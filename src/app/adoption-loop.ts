@@ -26,10 +26,15 @@ export function createAdoption(loops: readonly KindLoop[], parts: Parts): Adopti
   const limiter = new RequestLimiter({ queriesPerSecond: rate, burst: rate }, clock);
   const logger = parts.logger.child({ controller: NAME });
   const adoptions = new Map(
-    loops.map(({ kind, guard: { resource, getObject, metrics } }) => {
+    loops.map(({ kind, flows, guard: { resource, getObject, metrics } }) => {
       const onAdopted = (): void => metrics.adopted();
       const pace = (signal: AbortSignal): Promise<number> => limiter.acquire(signal);
-      return [kind.plural, new Adoption({ resource, getObject, client, mayGuard, pace, onAdopted, logger })];
+      const { witness } = flows.options;
+      const listeners = { kind, clock, troubles: parts.sync.troubles, ...(witness === undefined ? {} : { witness }) };
+      return [
+        kind.plural,
+        new Adoption({ ...listeners, resource, getObject, client, mayGuard, pace, onAdopted, logger }),
+      ];
     }),
   );
   const controller = new Controller({

@@ -1,18 +1,16 @@
-import { DRAIN_MARKER } from '../api/names.ts';
 import { isAborted } from '../base/abort.ts';
 import { systemClock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import { storageEnabled } from '../config/gates.ts';
 import { ConfigurationError } from '../config/load.ts';
 import type { Configuration } from '../config/schema.ts';
-import type { KubeClient } from '../kube/client.ts';
 import { MysqlMetadataStorage } from '../storage/mysql/mysql-storage.ts';
 import { auditKind, type KindAudit } from '../sync/audit.ts';
 import { type Repaired, repairKind } from '../sync/audit-repair.ts';
-import { configMaps, phaseOf } from '../sync/drain-marker.ts';
 import { lenientEncoder } from '../sync/encode.ts';
 import { commandClient } from './command-client.ts';
-import { kindsOf, resourceOf } from './kinds.ts';
+import { drainPhase } from './drain-phase.ts';
+import { inCluster, kindsOf, resourceOf } from './kinds.ts';
 import { mysqlOptions } from './mysql-options.ts';
 import { sensitiveValues } from './sensitive.ts';
 
@@ -60,7 +58,8 @@ export async function runAudit(configuration: Configuration, run: AuditRun): Pro
       const context = { kind, resource: resourceOf(kind), client, storage, clock, signal: run.signal, ...waits };
       const audit = await auditKind(context);
       const maxPercent = run.maxPercent ?? configuration.audit.maxVanishedPercent;
-      const options = { ...context, encode: lenientEncoder(run.logger), sensitive, limits: { maxPercent }, mayGuard };
+      const shared = { encode: lenientEncoder(run.logger), sensitive, kinds: inCluster(kindsOf(configuration)) };
+      const options = { ...context, ...shared, limits: { maxPercent }, mayGuard };
       const repaired =
         run.repair === 'repair' ? await repairKind(audit, { ...options, restored: run.restored }) : undefined;
       audited.push({ ...audit, repaired });
@@ -69,15 +68,4 @@ export async function runAudit(configuration: Configuration, run: AuditRun): Pro
   } finally {
     await Promise.all([client.close(), storage.close()]);
   }
-}
-
-/** By a list of one, as the reconciler watches it: its account may do that, and nothing more. */
-async function drainPhase(
-  client: KubeClient,
-  { drain }: Configuration,
-  signal: AbortSignal,
-): Promise<ReturnType<typeof phaseOf>> {
-  const selection = { namespace: drain.namespace, fieldSelector: `metadata.name=${DRAIN_MARKER}` };
-  const { items } = await client.list(configMaps, { ...selection, limit: 1 }, signal);
-  return phaseOf(items[0]);
 }

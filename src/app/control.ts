@@ -5,6 +5,7 @@ import { isKubeError } from '../kube/errors.ts';
 import { ingesters, statusOf } from '../lifecycle/reconciler.ts';
 import {
   controlRef,
+  dataOf,
   evictionPause,
   isEvictionPaused,
   type OpenBreaker,
@@ -14,7 +15,7 @@ import {
   statusRef,
 } from '../sync/control-state.ts';
 import { StatusMissingError } from '../sync/errors.ts';
-import { type IngesterStatus, STATUS_KEY } from '../sync/status.ts';
+import { HISTORY_KEY, type IngesterStatus, STATUS_KEY, type StorageHistoryStatus } from '../sync/status.ts';
 import { commandClient } from './command-client.ts';
 
 /** Lets held deletions go on; gives the breakers that were open. Kinds without an open breaker are let through too. */
@@ -28,7 +29,7 @@ export async function resumeDeletions(
     const open = openBreakers(await readData(client, ref));
     const kinds = request.kinds.length > 0 ? request.kinds : open.map(({ kind }) => kind);
     const until = new Date(systemClock.now().getTime() + request.forMs);
-    await client.mergePatch(ref, { data: resumption(kinds, until) });
+    await client.mergePatch(ref, { data: resumption(open, kinds, until) });
     return open.filter(({ kind }) => kinds.includes(kind));
   } finally {
     await client.close();
@@ -45,6 +46,7 @@ export async function pauseEviction(configuration: Configuration, paused: boolea
 }
 
 export interface FullStatus extends IngesterStatus {
+  readonly storageHistory: StorageHistoryStatus | undefined;
   readonly breakers: readonly OpenBreaker[];
   readonly evictionPaused: boolean;
   /** Milliseconds since the reconciler wrote it. */
@@ -79,17 +81,43 @@ export async function readStatus(configuration: Configuration): Promise<FullStat
   const { namespace } = configuration.control;
   try {
     const control = await readData(client, controlRef(namespace));
-    const { [STATUS_KEY]: text } = await readData(client, statusRef(namespace));
+    const data = await readData(client, statusRef(namespace));
+    const text = data[STATUS_KEY];
     if (text === undefined) throw new StatusMissingError(namespace);
     const status = JSON.parse(text) as IngesterStatus;
     const ageMs = systemClock.now().getTime() - Date.parse(status.at);
     const evictionPaused = configuration.eviction.paused || isEvictionPaused(control);
     const resources = await decidingResources(client, namespace);
-    return { ...status, breakers: openBreakers(control), evictionPaused, ageMs, resources };
+    return {
+      ...status,
+      storageHistory: historyIn(data),
+      breakers: openBreakers(control),
+      evictionPaused,
+      ageMs,
+      resources,
+    };
   } catch (error) {
     if (isKubeError(error, 'NotFound')) throw new StatusMissingError(namespace);
     throw error;
   } finally {
     await client.close();
   }
+}
+
+/** What the reconciler that worked last has left. It may only patch its ConfigMap; a patch of nothing answers what is there. */
+export async function rememberedHistory(
+  client: Pick<KubeClient, 'mergePatch'>,
+  namespace: string,
+): Promise<StorageHistoryStatus | undefined> {
+  return historyIn(dataOf(await client.mergePatch(statusRef(namespace), {})));
+}
+
+/** How long people are told of what was lost. */
+const TOLD_MS = 7 * 86_400_000;
+
+function historyIn({ [HISTORY_KEY]: text }: ReturnType<typeof dataOf>): StorageHistoryStatus | undefined {
+  if (text === undefined) return undefined;
+  const { wentBack, ...history } = JSON.parse(text) as StorageHistoryStatus;
+  const isTold = wentBack !== undefined && systemClock.now().getTime() - Date.parse(wentBack.at) < TOLD_MS;
+  return isTold ? { ...history, wentBack } : history;
 }

@@ -14,13 +14,19 @@ export interface DrainWatch {
 
 /** Follows the marker, so that nothing is guarded again while somebody drains. `onActive`: a drain was undone. */
 export function watchDrainMarker(
-  { client, clock, logger, configuration }: Pick<Parts, 'client' | 'clock' | 'logger' | 'configuration'>,
+  {
+    client,
+    clock,
+    logger,
+    configuration,
+    watchdog,
+  }: Pick<Parts, 'client' | 'clock' | 'logger' | 'configuration' | 'watchdog'>,
   onActive: () => void,
 ): DrainWatch {
   const { namespace } = configuration.drain;
   const store = new FullStore();
   const selection = { namespace, fieldSelector: `metadata.name=${DRAIN_MARKER}` };
-  const informer = new Informer({ client, resource: configMaps, store, clock, logger, selection });
+  const informer = new Informer({ client, resource: configMaps, store, clock, logger, selection, watchdog });
   const key = objectKey({ metadata: { namespace, name: DRAIN_MARKER } });
   const current = (): DrainPhase => phaseOf(store.get(key));
   let known: DrainPhase = 'active';

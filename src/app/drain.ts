@@ -1,10 +1,9 @@
-import { allKinds } from '../api/kinds.ts';
 import { systemClock } from '../base/clock.ts';
 import type { Configuration } from '../config/schema.ts';
 import { type DrainProgress, type DrainResult, drain } from '../sync/drain.ts';
 import { setPhase } from '../sync/drain-marker.ts';
 import { commandClient } from './command-client.ts';
-import { resourceOf } from './kinds.ts';
+import { everyKind, resourceOf } from './kinds.ts';
 
 export interface DrainRun {
   readonly progress: DrainProgress;
@@ -15,7 +14,7 @@ export interface DrainRun {
 /** Every kind there is, whatever is configured now: an object may have been guarded under another configuration. */
 export async function runDrain(configuration: Configuration, run: DrainRun): Promise<DrainResult> {
   const client = commandClient(configuration, systemClock);
-  const kinds = allKinds.map((kind) => ({ kind, resource: resourceOf(kind) }));
+  const kinds = everyKind(configuration).map((kind) => ({ kind, resource: resourceOf(kind) }));
   try {
     return await drain({ client, kinds, namespace: configuration.drain.namespace, clock: systemClock, ...run });
   } finally {

@@ -18,9 +18,21 @@ interface Parts {
   readonly metrics: Metrics;
 }
 
+/**
+ * The name of the lease of a reconciler that does this. One that only audits has a lease of its own, so that it neither
+ * waits for the one that syncs nor keeps it from working. Those that sync share one, whether or not they audit too.
+ */
+export function leaseName(name: string, controllers: ReadonlySet<string>): string {
+  return controllers.has('sync') ? name : `${name}-audit`;
+}
+
 /** Undefined where the configuration does not ask for an election. Leases have a client of their own. */
-export function createElector(configuration: Configuration, { clock, logger, metrics }: Parts): Elector | undefined {
-  const { enabled, namespace, name } = configuration.leaderElection;
+export function createElector(
+  configuration: Configuration,
+  { clock, logger, metrics }: Parts,
+  name: string,
+): Elector | undefined {
+  const { enabled, namespace } = configuration.leaderElection;
   if (!enabled) return undefined;
   const client = createClient(configuration, clock, metrics);
   const election = new LeaderElector({

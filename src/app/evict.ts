@@ -1,17 +1,23 @@
-import { findKind } from '../api/kinds.ts';
-import { sleep, systemClock } from '../base/clock.ts';
+import type { KindDefinition } from '../api/kind.ts';
+import { systemClock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
+import { createMetrics } from '../base/metrics.ts';
 import type { Configuration } from '../config/schema.ts';
+import type { KubeClient } from '../kube/client.ts';
 import { MysqlMetadataStorage } from '../storage/mysql/mysql-storage.ts';
 import { controlRef, isEvictionPaused, readData } from '../sync/control-state.ts';
+import { lenientEncoder } from '../sync/encode.ts';
 import { EvictionPausedError } from '../sync/errors.ts';
 import { type EvictedNow, evictNow } from '../sync/evict-now.ts';
 import { type Chosen, rulesFor } from '../sync/eviction-rules.ts';
 import { scan } from '../sync/eviction-scan.ts';
-import { commandClient } from './command-client.ts';
-import { resourceOf } from './kinds.ts';
+import { drainPhase } from './drain-phase.ts';
+import { createEventRecorder } from './event-recorder.ts';
+import { everyKind, kindsOf, resourceOf } from './kinds.ts';
+import { createClient } from './kube-client.ts';
 import { mysqlOptions } from './mysql-options.ts';
 import { sensitiveValues } from './sensitive.ts';
+import { createSyncParts, type SyncParts } from './sync-parts.ts';
 
 export interface EvictRequest {
   /** Empty: all that are ingested. */
@@ -32,50 +38,107 @@ export interface EvictReport {
 export async function runEvict(
   configuration: Configuration,
   request: EvictRequest,
-  parts: { readonly logger: Logger; readonly signal: AbortSignal },
+  { logger, signal }: { readonly logger: Logger; readonly signal: AbortSignal },
 ): Promise<readonly EvictReport[]> {
   const clock = systemClock;
-  const client = commandClient(configuration, clock);
+  const metrics = createMetrics();
+  const client = createClient(configuration, clock, metrics);
   const storage = new MysqlMetadataStorage(mysqlOptions(configuration), clock);
-  const sensitive = sensitiveValues(configuration);
-  const names = request.kinds.length > 0 ? request.kinds : configuration.ingester.kinds;
+  const parts = { client, clock, logger, metrics, storage, configuration: onThisMachine(configuration) };
   const reports: EvictReport[] = [];
   try {
-    if (!request.dryRun) await refusePaused(configuration, client);
-    for (const kind of names.map(findKind).filter((each) => each !== undefined)) {
-      const rules = rulesFor(kind, configuration.eviction.rules);
-      if (rules.length === 0) continue;
-      const resource = resourceOf(kind);
-      const where = request.namespace === undefined ? {} : { namespace: request.namespace };
-      const chosen = await scan({ client, resource, rules, clock, ...where }, parts.signal);
-      const { evictImmutableKinds } = configuration.ingester;
-      const { perSecond } = configuration.eviction;
-      const options = {
-        kind,
-        resource,
-        client,
-        storage,
-        sensitive,
-        evictImmutableKinds,
-        perSecond,
-        clock,
-        logger: parts.logger,
-      };
-      const results: EvictedNow[] = [];
-      for (const each of request.dryRun ? [] : chosen) {
-        if (parts.signal.aborted) break;
-        results.push(await evictNow(each, options, parts.signal));
-        if (perSecond > 0) await sleep(clock, 1000 / perSecond, parts.signal);
+    const sensitive = sensitiveValues(configuration);
+    await asReconciler({ ...parts, sensitive, request, signal }, async (evictChosen) => {
+      for (const kind of kindsFor(configuration, request)) {
+        const rules = rulesFor(kind, configuration.eviction.rules);
+        if (rules.length === 0) continue;
+        const where = request.namespace === undefined ? {} : { namespace: request.namespace };
+        const chosen = await scan({ client, resource: resourceOf(kind), rules, clock, ...where }, signal);
+        const results = request.dryRun ? [] : await evictChosen(kind, chosen);
+        reports.push({ kind: kind.kind, chosen, results });
       }
-      reports.push({ kind: kind.kind, chosen, results });
-    }
+    });
     return reports;
   } finally {
     await Promise.all([client.close(), storage.close()]);
   }
 }
 
-async function refusePaused(configuration: Configuration, client: ReturnType<typeof commandClient>): Promise<void> {
+function kindsFor(configuration: Configuration, { kinds }: EvictRequest): readonly KindDefinition[] {
+  if (kinds.length === 0) return kindsOf(configuration);
+  return everyKind(configuration).filter(({ kind }) => kinds.includes(kind));
+}
+
+/** Nothing is released without MySQL by a command: the disk for that is the reconciler's. */
+function onThisMachine(configuration: Configuration): Configuration {
+  return { ...configuration, outage: { ...configuration.outage, policy: 'wait', spoolDirectory: '' } };
+}
+
+interface Evicting extends Omit<Parameters<typeof createSyncParts>[0], 'events' | 'away'> {
+  readonly storage: MysqlMetadataStorage;
+  readonly request: EvictRequest;
+  readonly signal: AbortSignal;
+}
+
+type EvictChosen = (kind: KindDefinition, chosen: readonly Chosen[]) => Promise<readonly EvictedNow[]>;
+
+/** Brings what the flows of the reconciler need, as it is made for the reconciler, and keeps it going for the work. */
+async function asReconciler(parts: Evicting, work: (evictChosen: EvictChosen) => Promise<void>): Promise<void> {
+  const { client, configuration, request, signal } = parts;
+  const events = createEventRecorder(parts);
+  const sync = createSyncParts({ ...parts, events, away: () => undefined });
+  const ended = new AbortController();
+  const running = [events.run(ended.signal)];
+  try {
+    if (!request.dryRun) {
+      await refusePaused(configuration, client);
+      await sync.control.refresh();
+      running.push(sync.control.run(ended.signal));
+    }
+    const mayGuard = (await drainPhase(client, configuration, signal)) === 'active' ? 'yes' : 'no';
+    await work((kind, chosen) => evictAll({ ...parts, sync, mayGuard }, kind, chosen));
+  } finally {
+    ended.abort();
+    await Promise.all(running);
+  }
+}
+
+async function evictAll(
+  parts: Evicting & { readonly sync: SyncParts; readonly mayGuard: 'yes' | 'no' },
+  kind: KindDefinition,
+  chosen: readonly Chosen[],
+): Promise<readonly EvictedNow[]> {
+  const { client, storage, sensitive, clock, logger, sync, mayGuard, signal } = parts;
+  const total = await countObjects(parts, kind);
+  const { options, chosen: remembered } = sync.ofKind(kind, () => total);
+  remembered.replace(chosen);
+  const shared = { client, storage, sensitive, clock, logger, encode: lenientEncoder(logger) };
+  const flow = { ...options, ...shared, kind, resource: resourceOf(kind), mayGuard: () => mayGuard };
+  const results: EvictedNow[] = [];
+  for (const each of chosen) {
+    if (signal.aborted) break;
+    results.push(await evictNow(each, flow, signal));
+  }
+  return results;
+}
+
+const PAGE = 500;
+
+/** Only a breaker that goes by a share asks for it. */
+async function countObjects({ client, configuration, signal }: Evicting, kind: KindDefinition): Promise<number> {
+  if (configuration.deletionBreaker.percent === 0) return 0;
+  let count = 0;
+  let next: string | undefined;
+  do {
+    const from = next === undefined ? {} : { continueToken: next };
+    const page = await client.list(resourceOf(kind), { limit: PAGE, metadataOnly: true, ...from }, signal);
+    count += page.items.length;
+    next = page.continueToken;
+  } while (next !== undefined);
+  return count;
+}
+
+async function refusePaused(configuration: Configuration, client: Pick<KubeClient, 'get'>): Promise<void> {
   const data = await readData(client, controlRef(configuration.control.namespace));
   if (configuration.eviction.paused || isEvictionPaused(data)) throw new EvictionPausedError();
 }

@@ -1,8 +1,9 @@
-import { isAborted } from '../base/abort.ts';
+import { isAborted, untilAborted } from '../base/abort.ts';
 import { type Clock, sleep } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import type { KubeClient, Resource } from '../kube/client.ts';
 import { isKubeError } from '../kube/errors.ts';
+import type { StoredIdentity } from '../storage/metadata-storage.ts';
 import type { EvictionRule } from '../sync/eviction-rules.ts';
 import { type ChosenObjects, scan } from '../sync/eviction-scan.ts';
 
@@ -11,6 +12,10 @@ export interface EvictionLoopOptions {
   readonly resource: Resource;
   readonly rules: readonly EvictionRule[];
   readonly chosen: ChosenObjects;
+  /** Whether the list of objects is complete. */
+  readonly isReady: () => boolean;
+  /** The evictions under way of objects that carry no mark themselves. */
+  readonly requested: () => Promise<readonly StoredIdentity[]>;
   readonly enqueue: (key: string) => void;
   readonly paused: () => boolean;
   readonly intervalMs: number;
@@ -18,20 +23,41 @@ export interface EvictionLoopOptions {
   readonly logger: Logger;
 }
 
-/** Asks the rules of one kind again and again which objects may go. */
+const READY_POLL_MS = 1000;
+
+/**
+ * Asks the rules of one kind again and again which objects may go, and takes back what they asked for before. Without
+ * rules there is that to do, once.
+ */
 export async function runEvictionLoop(options: EvictionLoopOptions, signal: AbortSignal): Promise<void> {
-  const { chosen, enqueue, paused, intervalMs, clock, logger } = options;
-  while (!signal.aborted) {
-    try {
-      chosen.replace(paused() ? [] : await scan(options, signal));
-      const keys = chosen.keys();
-      if (keys.length > 0) logger.info({ count: keys.length }, 'Rules have chosen objects for eviction');
-      for (const key of keys) enqueue(key);
-    } catch (error) {
-      // The CRD may come later than this program; what the API server cannot answer now is asked again.
-      if (!isKubeError(error, 'NotFound') && !isAborted(signal))
-        logger.warn({ err: error }, 'The eviction rules could not be asked; trying again');
-    }
+  const { rules, isReady, intervalMs, clock } = options;
+  while (!isReady() && !isAborted(signal)) await sleep(clock, Math.min(intervalMs, READY_POLL_MS), signal);
+  while (!isAborted(signal)) {
+    if ((await askRules(options, signal)) && rules.length === 0) return untilAborted(signal);
     await sleep(clock, intervalMs, signal);
+  }
+}
+
+/** Whether they could be asked. */
+async function askRules(options: EvictionLoopOptions, signal: AbortSignal): Promise<boolean> {
+  const { chosen, rules, requested, enqueue, paused, logger } = options;
+  if (paused()) {
+    chosen.replace([]);
+    return false;
+  }
+  try {
+    // In this order: what is requested after the rules were asked was chosen by others just then.
+    const before = await requested();
+    chosen.replace(rules.length === 0 ? [] : await scan(options, signal), before);
+    const [keys, withdrawn] = [chosen.keys(), chosen.withdrawnKeys()];
+    if (keys.length > 0) logger.info({ count: keys.length }, 'Rules have chosen objects for eviction');
+    if (withdrawn.length > 0) logger.info({ count: withdrawn.length }, 'Evictions that no rule asks for are withdrawn');
+    for (const key of [...keys, ...withdrawn]) enqueue(key);
+    return true;
+  } catch (error) {
+    // The CRD may come later than this program; what cannot be answered now is asked again.
+    if (!isKubeError(error, 'NotFound') && !isAborted(signal))
+      logger.warn({ err: error }, 'The eviction rules could not be asked; trying again');
+    return false;
   }
 }

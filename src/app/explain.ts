@@ -12,8 +12,11 @@ import type { KubeClient } from '../kube/client.ts';
 import { isKubeError } from '../kube/errors.ts';
 import { type DryRun, dryRun, type Explanation, explain } from '../lifecycle/explain.ts';
 import { observe } from '../lifecycle/observe.ts';
+import { forbiddenIn, readPermitted } from '../lifecycle/permitted.ts';
+import { plan } from '../lifecycle/plan.ts';
 import { ingesters, planInput } from '../lifecycle/reconciler.ts';
 import { problemsOf } from '../lifecycle/validate.ts';
+import { takenNames } from '../lifecycle/wanted.ts';
 import { commandClient } from './command-client.ts';
 
 export interface ExplainRun {
@@ -41,12 +44,19 @@ export async function runExplain(
     const object = await client.get({ resource: ingesters, namespace, name });
     const parent = { namespace, name, uid: object.metadata.uid };
     const now = systemClock.now();
-    const { facts } = await observe(client, parent, now, signal);
-    const input = planInput(object, parent, { facts, now });
+    const seen = await observe(client, parent, now, signal);
+    // What the controller itself runs from it alone knows.
+    const permitted = await readPermitted(client, namespace, '*');
+    const bare = planInput(object, parent, { facts: seen.facts, now, permitted });
+    const { world } = plan(bare);
+    const input = world === undefined ? bare : { ...bare, taken: await takenNames(client, { parent, world, seen }) };
     const report = { name, ...explain(input) };
     if (manifest === undefined) return report;
     const { spec, problems } = await asStored(client, object, manifest);
-    return { ...report, dryRun: dryRun(input, spec, [...problems, ...problemsOf(name, spec)]) };
+    return {
+      ...report,
+      dryRun: dryRun(input, spec, [...problems, ...problemsOf(name, spec), ...forbiddenIn(spec, permitted)]),
+    };
   } finally {
     await client.close();
   }

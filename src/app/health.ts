@@ -1,6 +1,9 @@
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Registry } from 'prom-client';
+import { Connections } from '../base/connections.ts';
+import { messageOf } from '../base/errors.ts';
+import { connectionLimits } from '../base/https-server.ts';
 
 /** One line of /readyz: undefined means ready, text says what is missing. */
 export type ReadinessCheck = () => string | undefined;
@@ -10,6 +13,10 @@ export interface HealthServer {
   close(): Promise<void>;
 }
 
+const PLAIN = 'text/plain; charset=utf-8';
+/** Kubelet and Prometheus need a few; whoever else finds the port gets no more of the process. */
+const LIMITS = { ...connectionLimits, most: 64, answerMs: 30_000 };
+
 /** /healthz says the process runs, and is none that had better start anew; /readyz says, check by check, whether it can do its job; /metrics is for Prometheus. */
 export async function startHealthServer(
   address: { readonly host: string; readonly port: number },
@@ -17,24 +24,35 @@ export async function startHealthServer(
   registry?: Registry,
   alive: Readonly<Record<string, ReadinessCheck>> = {},
 ): Promise<HealthServer> {
-  const server = createServer((request, response) => {
+  const connections = new Connections({ limits: LIMITS });
+  const answering = connections.handling((request, response) => {
     const path = request.url?.split('?')[0];
     if (path === '/metrics' && registry !== undefined) {
       void sendMetrics(registry, response);
       return;
     }
     const { status, body } = answer(path, checks, alive);
-    response.writeHead(status, { 'content-type': 'text/plain; charset=utf-8' }).end(body);
+    response.writeHead(status, { 'content-type': PLAIN }).end(body);
+  });
+  const server = createServer(answering);
+  server.on('connection', (socket) => {
+    connections.accepted(socket);
+    connections.opened(socket);
   });
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen(address.port, address.host, resolve);
   });
-  return { port: (server.address() as AddressInfo).port, close: () => close(server) };
+  return { port: (server.address() as AddressInfo).port, close: () => close(server, connections) };
 }
 
 async function sendMetrics(registry: Registry, response: ServerResponse): Promise<void> {
-  response.writeHead(200, { 'content-type': registry.contentType }).end(await registry.metrics());
+  try {
+    const text = await registry.metrics();
+    response.writeHead(200, { 'content-type': registry.contentType }).end(text);
+  } catch (error) {
+    response.writeHead(500, { 'content-type': PLAIN }).end(`the metrics could not be read: ${messageOf(error)}\n`);
+  }
 }
 
 function answer(
@@ -44,7 +62,7 @@ function answer(
 ): { readonly status: number; readonly body: string } {
   const asked = path === '/readyz' ? checks : path === '/healthz' ? alive : undefined;
   if (asked === undefined) return { status: 404, body: 'not found; try /healthz, /readyz or /metrics\n' };
-  const results = Object.entries(asked).map(([name, check]) => ({ name, problem: check() }));
+  const results = Object.entries(asked).map(([name, check]) => ({ name, problem: outcomeOf(check) }));
   const lines = results.map(({ name, problem }) =>
     problem === undefined ? `[+] ${name} ok` : `[-] ${name}: ${problem}`,
   );
@@ -53,7 +71,17 @@ function answer(
   return { status: well ? 200 : 503, body: `${lines.join('\n')}\n` };
 }
 
-function close(server: Server): Promise<void> {
+/** A check that fails is a problem to show, never the end of the process that is asked whether it is well. */
+function outcomeOf(check: ReadinessCheck): string | undefined {
+  try {
+    return check();
+  } catch (error) {
+    return `the check failed: ${messageOf(error)}`;
+  }
+}
+
+function close(server: Server, connections: Connections): Promise<void> {
+  connections.stop();
   server.closeAllConnections();
   return new Promise((resolve) => server.close(() => resolve()));
 }

@@ -20,6 +20,7 @@ import { Coverage } from '../sync/coverage.ts';
 import { Departures } from '../sync/departures.ts';
 import { Difference } from '../sync/difference.ts';
 import { markVanished } from '../sync/vanished.ts';
+import { inCluster, kindsOf } from './kinds.ts';
 
 interface Parts {
   readonly client: KubeClient;
@@ -46,6 +47,10 @@ export interface KindGuard extends Watched {
   readonly skipUnchanged: Predicate;
   /** A reconcile, and what has to be done around it. */
   around(key: string, reconcile: () => Promise<ReconcileResult>): Promise<ReconcileResult>;
+  /** To be called when this process begins to work: from now on it is to know who leaves. */
+  begin(): void;
+  /** The final state of this object is stored: its row needs no more when it leaves. */
+  noteFinished(uid: string): void;
   /** To be called before the controller runs: compares MySQL with the complete list and hands over what differs. */
   startByDifference(controller: Controller, signal: AbortSignal): Promise<void>;
   /** To be called while the controller runs: ends the rows of objects that were deleted while nobody watched. */
@@ -59,12 +64,12 @@ export function createKindGuard(watched: Watched, parts: Parts): KindGuard {
   const { kind, informer } = watched;
   const { store } = informer;
   const coverage = new Coverage();
-  const departures = new Departures();
-  informer.addHandler(coverage);
-  informer.addHandler(departures);
+  const departures = createDepartures(parts.logger);
+  for (const handler of [coverage, departures]) informer.addHandler(handler);
   const metrics = parts.metrics.coverage.forKind(kind.kind, () => coverage.unguarded.size);
   const evicts = parts.configuration.ingester.evictImmutableKinds && kind.immutable;
-  const context = { ...watched, client: parts.client, storage: parts.storage, clock: parts.clock };
+  const { client, storage, clock } = parts;
+  const context = { ...watched, client, storage, clock, kinds: inCluster(kindsOf(parts.configuration)) };
   const difference = new Difference({
     ...context,
     listed: () => store.values(),
@@ -83,17 +88,15 @@ export function createKindGuard(watched: Watched, parts: Parts): KindGuard {
         return false;
       },
     }),
+    begin: () => departures.begin(),
     around: async (key, reconcile) => {
       if (departures.has(key)) await endDeparted(key);
       const seen = store.get(key);
-      const leaving = seen !== undefined && !coverage.isPlain(key) && seen.metadata.deletionTimestamp !== undefined;
       const result = await reconcile();
-      if (result.kind !== 'done' || seen === undefined) return result;
-      const { uid, resourceVersion } = identityOf(seen);
-      store.release(key, resourceVersion);
-      if (leaving) departures.noteFinished(uid);
+      if (result.kind === 'done' && seen !== undefined) store.release(key, identityOf(seen).resourceVersion);
       return result;
     },
+    noteFinished: (uid) => departures.noteFinished(uid),
     startByDifference: (controller, signal) => startByDifference(difference, { informer, controller, parts, signal }),
     repairMissedDeletes: async () => {
       if (!parts.mayMark()) return;
@@ -116,6 +119,15 @@ export function createKindGuard(watched: Watched, parts: Parts): KindGuard {
       throw error;
     }
   }
+}
+
+function createDepartures(logger: Logger): Departures {
+  let forgot = false;
+  return new Departures(() => {
+    if (forgot) return;
+    forgot = true;
+    logger.warn({}, 'Too many objects left before their rows could be ended; the audit ends the rows of the others');
+  });
 }
 
 interface Start {

@@ -1,46 +1,54 @@
 // The lifecycle controller: brings about what Ingester resources ask for. Needs no database; whatever touches one runs in
 // a Job, with the Secrets that the resource names.
-import { INGESTER_KIND } from '../api/ingester.ts';
-import { GROUP, INGESTER_LABEL } from '../api/names.ts';
+import { repositoryOf } from '../api/ingester/permitted.ts';
 import { untilAborted } from '../base/abort.ts';
 import { systemClock } from '../base/clock.ts';
+import { valueAt } from '../base/json.ts';
 import type { Logger } from '../base/logger.ts';
 import { createMetrics } from '../base/metrics.ts';
 import type { Configuration } from '../config/schema.ts';
-import type { KubeClient, Resource } from '../kube/client.ts';
-import { Informer } from '../kube/informer.ts';
-import { IdentityStore } from '../kube/store.ts';
+import type { KubeClient } from '../kube/client.ts';
 import { Canary } from '../lifecycle/canary.ts';
-import { childKinds, jobs } from '../lifecycle/children/kinds.ts';
+import { pods } from '../lifecycle/children/kinds.ts';
 import { MigratedMemory } from '../lifecycle/migrated-memory.ts';
 import { ingesters, LifecycleReconciler } from '../lifecycle/reconciler.ts';
 import { Controller } from '../runtime/controller.ts';
-import { enqueueForObject, enqueueForOwner } from '../runtime/handler.ts';
 import { Manager } from '../runtime/manager.ts';
-import { kindSource, type Source } from '../runtime/source.ts';
 import { parseAddress } from './address.ts';
 import { createElector } from './elector.ts';
 import { createEventRecorder } from './event-recorder.ts';
 import { startHealthServer } from './health.ts';
 import { createClient } from './kube-client.ts';
+import { lifecycleChecks, watchForLifecycle } from './lifecycle-watches.ts';
+import { removeRegistrationWithNamespace } from './registration.ts';
+import { createWatchdog } from './watchdog.ts';
 
 const WORKERS = 20;
 /** A pass makes some twenty calls. */
 const PASS_TIMEOUT_MS = 60_000;
 const LEASE = 'ingester-lifecycle';
 
-export async function runLifecycle(configuration: Configuration, logger: Logger, signal: AbortSignal): Promise<void> {
+export interface LifecycleRun {
+  readonly signal: AbortSignal;
+  /** Of the pod that this runs in. */
+  readonly podName: string | undefined;
+}
+
+export async function runLifecycle(configuration: Configuration, logger: Logger, run: LifecycleRun): Promise<void> {
+  const { signal, podName } = run;
   const clock = systemClock;
   const metrics = createMetrics();
   const client = createClient(configuration, clock, metrics);
-  const leaderElection = { ...configuration.leaderElection, name: LEASE };
-  const elector = createElector({ ...configuration, leaderElection }, { clock, logger, metrics });
+  const elector = createElector(configuration, { clock, logger, metrics }, LEASE);
   const events = createEventRecorder({ client, clock, logger, metrics });
   const { namespace } = configuration.control;
-  const informers = watched.map((each) => informerOf(each, { client, logger, namespace }));
+  const watchdog = createWatchdog(clock, logger, metrics);
+  const informers = watchForLifecycle({ client, clock, logger, namespace, watchdog });
   const memory = new MigratedMemory({ client, logger });
   const canary = new Canary({ client, resource: ingesters, clock, logger });
-  const reconciler = new LifecycleReconciler({ client, clock, events, metrics: metrics.lifecycle, memory, canary });
+  const repository = repositoryOfPod({ client, memory, namespace, podName });
+  const parts = { client, clock, events, metrics: metrics.lifecycle, memory, canary, repository };
+  const reconciler = new LifecycleReconciler(parts);
   const controller = new Controller({
     name: 'lifecycle',
     sources: informers.map(({ source }) => source),
@@ -54,26 +62,16 @@ export async function runLifecycle(configuration: Configuration, logger: Logger,
     clock,
     logger,
   });
-  const checks = Object.fromEntries(
-    informers.map(({ name, informer }) => [
-      `watch-${name}`,
-      () =>
-        !informer.installed
-          ? 'the CRD is not installed'
-          : informer.synced
-            ? undefined
-            : 'the first list is not complete',
-    ]),
-  );
   const health = await startHealthServer(
     parseAddress('health.bindAddress', configuration.health.bindAddress),
-    checks,
+    lifecycleChecks(informers, watchdog),
     metrics.registry,
     { canary: () => canary.problem() },
   );
   logger.info({ healthPort: health.port }, 'Lifecycle controller started');
   const manager = new Manager({ clock, logger, ...(elector === undefined ? {} : { election: elector.election }) });
   manager.add({ name: 'health', group: 'server', run: (stop) => untilAborted(stop).then(() => health.close()) });
+  manager.add({ name: 'watchdog', group: 'server', run: (stop) => watchdog.run(stop) });
   manager.add(events);
   for (const { name, informer } of informers) {
     manager.add({ name: `watch ${name}`, group: 'cache', run: (stop) => informer.run(stop) });
@@ -81,48 +79,34 @@ export async function runLifecycle(configuration: Configuration, logger: Logger,
   manager.add({ name: 'canary', run: (stop) => canary.run(stop) });
   manager.add({ name: 'lifecycle', run: (stop) => controller.run(stop) });
   await manager.run(signal);
+  await removeRegistrationWithNamespace({ client, clock, logger });
   await Promise.all([client.close(), elector?.close()]);
   logger.info({}, 'Lifecycle controller stopped');
 }
 
-interface Watched {
-  readonly resource: Resource;
-  readonly owned: boolean;
-}
-
-/** What wakes a pass; a pass reads everything anew. */
-const watched: readonly Watched[] = [
-  { resource: ingesters, owned: false },
-  { resource: childKinds.deployment.resource, owned: true },
-  { resource: childKinds.service.resource, owned: true },
-  { resource: jobs, owned: true },
-];
-
-interface Watching {
-  readonly name: string;
-  readonly informer: Informer<IdentityStore>;
-  readonly source: Source;
-}
-
-interface WatchParts {
+/** Where the image of this pod is from; asked until it is known, and then written down for admission. */
+function repositoryOfPod({
+  client,
+  memory,
+  namespace,
+  podName,
+}: {
   readonly client: KubeClient;
-  readonly logger: Logger;
+  readonly memory: MigratedMemory;
   readonly namespace: string;
-}
-
-function informerOf({ resource, owned }: Watched, { client, logger, namespace }: WatchParts): Watching {
-  const name = resource.plural;
-  const selection = { namespace, ...(owned ? { labelSelector: INGESTER_LABEL } : {}) };
-  const informer = new Informer({
-    client,
-    resource,
-    store: new IdentityStore(),
-    clock: systemClock,
-    logger,
-    selection,
-  });
-  const handler = owned
-    ? enqueueForOwner({ group: GROUP, kind: INGESTER_KIND, scope: 'namespaced', match: 'controller' })
-    : enqueueForObject();
-  return { name, informer, source: kindSource({ name, informer: () => informer, handler }) };
+  readonly podName: string | undefined;
+}): () => Promise<string | undefined> {
+  const ask = async (): Promise<string | undefined> => {
+    const one = { namespace, fieldSelector: `metadata.name=${podName ?? ''}`, limit: 1 };
+    const { items } = await client.list(pods, one, AbortSignal.timeout(PASS_TIMEOUT_MS));
+    const containers: unknown = valueAt(items[0], ['spec', 'containers']);
+    const image: unknown = Array.isArray(containers) ? valueAt(containers[0], ['image']) : undefined;
+    return typeof image === 'string' ? repositoryOf(image) : undefined;
+  };
+  let known: string | undefined;
+  return async () => {
+    if (podName !== undefined) known ??= await ask();
+    await memory.rememberRepository(namespace, known);
+    return known;
+  };
 }

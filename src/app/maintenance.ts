@@ -1,6 +1,5 @@
 // The maintenance role: stands in for the query role under the same certificate. Needs neither MySQL nor the API server.
 import { loadKeyPair } from '../../webhooks/certificate.ts';
-import { allKinds } from '../api/kinds.ts';
 import { sleep, systemClock } from '../base/clock.ts';
 import { messageOf } from '../base/errors.ts';
 import { close, listen, portOf, type ServerTls, useTls } from '../base/https-server.ts';
@@ -9,20 +8,21 @@ import type { Configuration } from '../config/schema.ts';
 import { createMaintenanceApp } from '../query/maintenance.ts';
 import { parseAddress } from './address.ts';
 import { startHealthServer } from './health.ts';
+import { kindsOf } from './kinds.ts';
 
 const DRAIN_MS = 10_000;
-const HEADERS_MS = 10_000;
+const ANSWER_MS = 30_000;
 const REFRESH_MS = 10_000;
 
 export async function runMaintenance(configuration: Configuration, logger: Logger, signal: AbortSignal): Promise<void> {
-  const { maintenance, health, ingester } = configuration;
+  const { maintenance, health } = configuration;
   const app = createMaintenanceApp({
-    kinds: allKinds.filter(({ kind }) => ingester.kinds.includes(kind)),
+    kinds: kindsOf(configuration),
     text: maintenance,
     retryAfterSeconds: Math.max(1, Math.round(maintenance.retryAfter / 1000)),
   });
   const address = parseAddress('maintenance.bindAddress', maintenance.bindAddress);
-  const server = await listen(app, settings(maintenance.certDir), { ...address, headersTimeoutMs: HEADERS_MS });
+  const server = await listen(app, settings(maintenance.certDir), { ...address, limits: { answerMs: ANSWER_MS } });
   const serving = (): string | undefined => (signal.aborted ? 'shutting down' : undefined);
   const healthServer = await startHealthServer(parseAddress('health.bindAddress', health.bindAddress), { serving });
   logger.info({ port: portOf(server), healthPort: healthServer.port }, 'Maintenance page ready');

@@ -1,7 +1,7 @@
 // Writes down for admission what the kinds are while they are there: the last CRD of each, and whether MySQL has rows.
 import { crdEntry, type MemoryData, rowsEntry } from '../api/admission-memory.ts';
 import type { KindDefinition } from '../api/kind.ts';
-import { crdName } from '../api/kinds.ts';
+import { crdName } from '../api/kind-names.ts';
 import { type Clock, sleep } from '../base/clock.ts';
 import { isJsonObject } from '../base/json.ts';
 import type { Logger } from '../base/logger.ts';

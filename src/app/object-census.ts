@@ -1,6 +1,5 @@
 import type { ObjectCensus, ServedResource } from '../../webhooks/ports.ts';
 import type { KindDefinition } from '../api/kind.ts';
-import { allKinds } from '../api/kinds.ts';
 import { GROUP } from '../api/names.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
@@ -9,6 +8,8 @@ import type { MetadataStorage } from '../storage/metadata-storage.ts';
 import { ANSWER_MS, within } from './within.ts';
 
 export interface CensusOptions {
+  /** Those that have tables. */
+  readonly kinds: readonly KindDefinition[];
   /** Connects when it is asked first. */
   readonly client: () => Promise<Pick<KubeClient, 'list'>>;
   /** Undefined where the webhook was not told of a database: nobody knows then what is archived. */
@@ -38,12 +39,12 @@ export class ClusterCensus implements ObjectCensus {
     }
   }
 
-  async #look({ plural, version }: ServedResource, signal: AbortSignal): Promise<'some' | 'none' | 'unknown'> {
+  async #look({ group, plural, version }: ServedResource, signal: AbortSignal): Promise<'some' | 'none' | 'unknown'> {
     const client = await this.#options.client();
-    const page = await client.list({ group: GROUP, version, plural }, { limit: 1, metadataOnly: true }, signal);
+    const page = await client.list({ group, version, plural }, { limit: 1, metadataOnly: true }, signal);
     if (page.items.length > 0) return 'some';
-    const kind = allKinds.find((each) => each.plural === plural);
-    // Objects of other kinds of the group are not copied, so nothing of them is archived.
+    const kind = group === GROUP ? this.#options.kinds.find((each) => each.plural === plural) : undefined;
+    // Objects of other kinds are not copied, so nothing of them is archived.
     return kind === undefined ? 'none' : this.#archived(kind);
   }
 

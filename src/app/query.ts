@@ -5,7 +5,7 @@ import { sleep, systemClock } from '../base/clock.ts';
 import { messageOf } from '../base/errors.ts';
 import { close, listen, portOf, type ServerTls, useTls } from '../base/https-server.ts';
 import type { Logger } from '../base/logger.ts';
-import { createMetrics } from '../base/metrics.ts';
+import { createQueryMetrics, type QueryMetrics } from '../base/metrics.ts';
 import { storageEnabled } from '../config/gates.ts';
 import { ConfigurationError } from '../config/load.ts';
 import type { Configuration } from '../config/schema.ts';
@@ -15,6 +15,7 @@ import { Authenticator } from '../query/authenticate.ts';
 import { Authorizer } from '../query/authorize.ts';
 import { type FrontProxySettings, readFrontProxySettings } from '../query/front-proxy.ts';
 import type { QueryLimits } from '../query/options.ts';
+import { Questions } from '../query/questions.ts';
 import { MysqlMetadataStorage } from '../storage/mysql/mysql-storage.ts';
 import { parseAddress } from './address.ts';
 import { startHealthServer } from './health.ts';
@@ -23,14 +24,16 @@ import { createClient } from './kube-client.ts';
 import { mysqlOptions } from './mysql-options.ts';
 import { queryTemplates } from './query-templates.ts';
 import { createQueryWrites } from './query-writes.ts';
+import { removeRegistrationWithNamespace } from './registration.ts';
 import { sensitiveValues } from './sensitive.ts';
 import { StorageMonitor } from './storage-monitor.ts';
 
 const DRAIN_MS = 30_000;
 /** How often certificates and the API server's settings are looked at. */
 const REFRESH_MS = 10_000;
+/** A thousand groups of a user with the long names that identity providers give them. */
+const HEAD_BYTES = 128 * 1024;
 const MONITOR_MS = 5000;
-const HEADERS_MS = 10_000;
 
 export async function runQuery(configuration: Configuration, logger: Logger, signal: AbortSignal): Promise<void> {
   if (!storageEnabled(configuration)) {
@@ -40,18 +43,19 @@ export async function runQuery(configuration: Configuration, logger: Logger, sig
   const { query, health } = configuration;
   const templates = queryTemplates(configuration);
   const clock = systemClock;
-  const metrics = createMetrics();
+  const metrics = createQueryMetrics();
   const client = createClient(configuration, clock, metrics);
   const storage = new MysqlMetadataStorage(mysqlOptions(configuration), clock, templates);
   const kinds = kindsOf(configuration);
-  const tls = new Tls(query.certDir, await readFrontProxySettings(client));
+  const questions = new Questions({ client, clock });
+  const tls = new Tls(query.certDir, await readFrontProxySettings(client), metrics);
   const app = createQueryApp({
     kinds,
     storage,
     templates,
     client,
-    authenticator: new Authenticator({ client, clock, frontProxy: () => tls.frontProxy }),
-    authorizer: new Authorizer({ client, clock }),
+    authenticator: new Authenticator({ questions, clock, frontProxy: () => tls.frontProxy }),
+    authorizer: new Authorizer({ questions, storage, clock }),
     writes: createQueryWrites({ client, storage, sensitive: sensitiveValues(configuration), clock }),
     clock,
     logger,
@@ -59,7 +63,8 @@ export async function runQuery(configuration: Configuration, logger: Logger, sig
   });
   const server = await listen(app, tls.settings(), {
     ...parseAddress('query.bindAddress', query.bindAddress),
-    headersTimeoutMs: HEADERS_MS,
+    headBytes: HEAD_BYTES,
+    onEnded: (reason) => metrics.server.connectionEnded(reason),
   });
   const monitor = new StorageMonitor({
     storage,
@@ -69,15 +74,17 @@ export async function runQuery(configuration: Configuration, logger: Logger, sig
     logger,
     onRecovered: () => undefined,
   });
+  metrics.query.watchStorage(() => monitor.problem === undefined);
+  // Ready without MySQL too: without a ready replica the API server finds no discovery, and deletes no namespace.
   const healthServer = await startHealthServer(
     parseAddress('health.bindAddress', health.bindAddress),
-    { storage: () => monitor.problem, serving: () => (signal.aborted ? 'shutting down' : undefined) },
+    { serving: () => (signal.aborted ? 'shutting down' : undefined) },
     metrics.registry,
   );
   logger.info({ port: portOf(server), healthPort: healthServer.port }, 'Query API ready');
   const refreshing = refresh(tls, { client, logger, signal, use: (settings) => useTls(server, settings) });
   await Promise.all([untilAborted(signal), monitor.run(signal), refreshing]);
-  await close(server, DRAIN_MS);
+  await Promise.all([close(server, DRAIN_MS), removeRegistrationWithNamespace({ client, clock, logger })]);
   await healthServer.close();
   await Promise.all([client.close(), storage.close()]);
   logger.info({}, 'Query API stopped');
@@ -97,15 +104,18 @@ function limitsOf({ query }: Configuration): QueryLimits {
 /** What the server shows and whom it trusts; both change while it runs. */
 class Tls {
   readonly #certDir: string;
+  readonly #metrics: QueryMetrics;
   frontProxy: FrontProxySettings | undefined;
 
-  constructor(certDir: string, frontProxy: FrontProxySettings | undefined) {
+  constructor(certDir: string, frontProxy: FrontProxySettings | undefined, metrics: QueryMetrics) {
     this.#certDir = certDir;
+    this.#metrics = metrics;
     this.frontProxy = frontProxy;
   }
 
   settings(): ServerTls {
-    const { cert, key } = loadKeyPair(this.#certDir);
+    const { cert, key, notAfter } = loadKeyPair(this.#certDir);
+    this.#metrics.query.certificateInUse(notAfter);
     return { cert, key, clientCa: this.frontProxy?.caPem };
   }
 }

@@ -4,18 +4,20 @@ import { untilAborted } from '../base/abort.ts';
 import { type Clock, sleep, systemClock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import { createMetrics, type Metrics } from '../base/metrics.ts';
+import type { Watchdog } from '../base/watchdog.ts';
 import { storageEnabled } from '../config/gates.ts';
 import type { Configuration } from '../config/schema.ts';
 import { Manager } from '../runtime/manager.ts';
-import { MysqlMetadataStorage } from '../storage/mysql/mysql-storage.ts';
+import { MysqlMetadataStorage, WRITE_WORK } from '../storage/mysql/mysql-storage.ts';
 import { parseAddress } from './address.ts';
 import { createAdoption, guardChecks } from './adoption-loop.ts';
 import { createAuditLoop } from './audit-loop.ts';
 import { type DrainWatch, watchDrainMarker } from './drain-watch.ts';
-import { createElector } from './elector.ts';
+import { createElector, leaseName } from './elector.ts';
 import { createEventRecorder } from './event-recorder.ts';
-import { startHealthServer } from './health.ts';
+import { type ReadinessCheck, startHealthServer } from './health.ts';
 import { letHeapGrow } from './heap.ts';
+import { runIdle } from './idle.ts';
 import { createLoop, informerChecks, type KindLoop, type Parts } from './kind-loop.ts';
 import { kindsOf } from './kinds.ts';
 import { createClient } from './kube-client.ts';
@@ -26,6 +28,7 @@ import { sensitiveValues } from './sensitive.ts';
 import { StorageMonitor } from './storage-monitor.ts';
 import { createSyncParts } from './sync-parts.ts';
 import { addSyncRunnables } from './sync-runnables.ts';
+import { createWatchdog } from './watchdog.ts';
 
 /** How often the database is asked whether it can be used, at most. */
 const MONITOR_MS = 5000;
@@ -43,25 +46,26 @@ export interface ReconcilerRun {
 export async function runReconciler(configuration: Configuration, logger: Logger, run: ReconcilerRun): Promise<void> {
   const { signal, controllers = new Set(syncControllers) } = run;
   if (!storageEnabled(configuration)) {
-    await runIdle(configuration, logger, signal);
+    await runIdle(configuration, logger, { signal, lease: leaseName(configuration.leaderElection.name, controllers) });
     return;
   }
   letHeapGrow();
   const clock = systemClock;
   const metrics = createMetrics();
+  const watchdog = createWatchdog(clock, logger, metrics);
   const client = createClient(configuration, clock, metrics);
-  const storage = createStorage(configuration, clock, metrics);
-  const elector = createElector(configuration, { clock, logger, metrics });
+  const storage = createStorage(configuration, clock, metrics, watchdog);
+  const lease = leaseName(configuration.leaderElection.name, controllers);
+  const elector = createElector(configuration, { clock, logger, metrics }, lease);
   const mayWork = (): boolean => elector?.election.leads() ?? true;
   const sensitive = sensitiveValues(configuration);
-  const drain = watchDrainMarker({ client, clock, logger, configuration }, () => adoption.enqueueAll());
+  const drain = watchDrainMarker({ client, clock, logger, configuration, watchdog }, () => adoption.enqueueAll());
   const mayGuard = (): 'yes' | 'no' | 'unknown' => guarding(drain);
   const mayMark = (): boolean => mayGuard() !== 'no';
   const events = createEventRecorder({ client, clock, logger, metrics });
   const late: { monitor?: StorageMonitor } = {};
-  const awaySince = (): Date | undefined => late.monitor?.problemSince;
-  const common = { client, storage, clock, logger, configuration, metrics, events, sensitive };
-  const sync = createSyncParts({ ...common, awaySince });
+  const common = { client, storage, clock, logger, configuration, metrics, events, sensitive, watchdog };
+  const sync = createSyncParts({ ...common, away: () => late.monitor?.away });
   const parts: Parts = { ...common, memory: createMemory(), sync, mayWork, mayMark, mayGuard };
   const loops = kindsOf(configuration).map((kind) => createLoop(kind, parts));
   const adoption = createAdoption(loops, parts);
@@ -70,12 +74,13 @@ export async function runReconciler(configuration: Configuration, logger: Logger
   late.monitor = monitor;
   const health = await startHealthServer(
     parseAddress('health.bindAddress', configuration.health.bindAddress),
-    { storage: () => monitor.problem, ...informerChecks(loops), ...guardChecks(loops) },
+    readinessChecks(monitor, loops, watchdog),
     metrics.registry,
   );
   logger.info({ kinds: loops.length, healthPort: health.port }, 'Reconciler started');
   const manager = new Manager({ clock, logger, ...(elector === undefined ? {} : { election: elector.election }) });
   manager.add({ name: 'health', group: 'server', run: (stop) => untilAborted(stop).then(() => health.close()) });
+  manager.add({ name: 'watchdog', group: 'server', run: (stop) => watchdog.run(stop) });
   manager.add(events);
   manager.add({ name: 'storage monitor', group: 'always', run: (stop) => monitor.run(stop) });
   manager.add(drain.runnable);
@@ -95,17 +100,33 @@ export async function runReconciler(configuration: Configuration, logger: Logger
   logger.info({}, 'Reconciler stopped');
 }
 
-/** Counts what does not fit its indexed column. */
-function createStorage(configuration: Configuration, clock: Clock, { sync }: Metrics): MysqlMetadataStorage {
+function readinessChecks(
+  monitor: StorageMonitor,
+  loops: readonly KindLoop[],
+  watchdog: Watchdog,
+): Readonly<Record<string, ReadinessCheck>> {
+  const shared = { storage: () => monitor.problem, progress: () => watchdog.problem };
+  return { ...shared, ...informerChecks(loops), ...guardChecks(loops) };
+}
+
+/** Counts what does not fit its indexed column, and lets the watchdog see the writes. */
+function createStorage(
+  configuration: Configuration,
+  clock: Clock,
+  { sync }: Metrics,
+  watchdog: Watchdog,
+): MysqlMetadataStorage {
   for (const { kind, indexes } of kindsOf(configuration)) {
     sync.prepareColumns(
       kind,
       indexes.flat().map(({ name }) => name),
     );
   }
-  return new MysqlMetadataStorage(mysqlOptions(configuration), clock, undefined, ({ kind }, columns) =>
-    sync.unfit(kind, columns),
-  );
+  watchdog.prepare([WRITE_WORK]);
+  return new MysqlMetadataStorage(mysqlOptions(configuration), clock, undefined, {
+    onUnfit: ({ kind }, columns) => sync.unfit(kind, columns),
+    watchdog,
+  });
 }
 
 /**
@@ -117,6 +138,7 @@ function addLoop(manager: Manager, loop: KindLoop, parts: Parts, usable: Promise
   const { clock, configuration, sync } = parts;
   const { policy, releaseAfter } = configuration.outage;
   const work = async (stop: AbortSignal): Promise<void> => {
+    guard.begin();
     const longest = policy === 'release' ? [sleep(clock, releaseAfter, stop)] : [];
     const answers = await Promise.race([usable.then(() => true), untilAborted(stop), ...longest]);
     await Promise.race([sync.control.loaded, untilAborted(stop)]);
@@ -130,19 +152,6 @@ function guarding(drain: DrainWatch): 'yes' | 'no' | 'unknown' {
   const phase = drain.phase();
   if (phase === undefined) return 'unknown';
   return phase === 'active' ? 'yes' : 'no';
-}
-
-/** Without metadata storage there is nothing to do, which is a valid way to be deployed. */
-async function runIdle(configuration: Configuration, logger: Logger, signal: AbortSignal): Promise<void> {
-  const health = await startHealthServer(parseAddress('health.bindAddress', configuration.health.bindAddress), {
-    idle: () => undefined,
-  });
-  logger.info(
-    { healthPort: health.port },
-    'Metadata storage not configured, skipping ingester setup. Set metadataStorage.enableMetadataStorage to true to ingest.',
-  );
-  await untilAborted(signal);
-  await health.close();
 }
 
 function createMonitor(parts: Parts, loops: readonly KindLoop[], onUsable: () => void): StorageMonitor {

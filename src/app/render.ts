@@ -1,4 +1,3 @@
-import { allKinds, kindsNamed } from '../api/kinds.ts';
 import { systemClock } from '../base/clock.ts';
 import { storageEnabled } from '../config/gates.ts';
 import { ConfigurationError } from '../config/load.ts';
@@ -9,7 +8,7 @@ import type { MetadataStorage } from '../storage/metadata-storage.ts';
 import { MysqlMetadataStorage } from '../storage/mysql/mysql-storage.ts';
 import { findArchived } from '../sync/archived.ts';
 import { commandClient } from './command-client.ts';
-import { resourceOf } from './kinds.ts';
+import { everyKind, resourceOf } from './kinds.ts';
 import { mysqlOptions } from './mysql-options.ts';
 
 /** Those of the manifests whose objects live in MySQL only. Any doubt is an error: a wrong answer creates or hides objects. */
@@ -24,8 +23,7 @@ export async function archivedOf(
   }
   const client: KubeClient = commandClient(configuration, systemClock);
   const storage: MetadataStorage = new MysqlMetadataStorage(mysqlOptions(configuration), systemClock);
-  const names = allKinds.map(({ kind }) => kind);
-  const kinds = new Map(kindsNamed(names, configuration.metadataStorage.tableNames).map((kind) => [kind.kind, kind]));
+  const kinds = new Map(everyKind(configuration).map((kind) => [kind.kind, kind]));
   const asked = manifests.flatMap((manifest) => {
     const kind = kinds.get(manifest.kind);
     return kind === undefined ? [] : [{ ...manifest, kind, resource: resourceOf(kind), manifest }];

@@ -4,8 +4,9 @@ import type { Logger } from '../base/logger.ts';
 import { redact } from '../base/redact.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { statusRef } from '../sync/control-state.ts';
-import { type IngesterStatus, STATUS_KEY } from '../sync/status.ts';
+import { HISTORY_KEY, type IngesterStatus, STATUS_KEY } from '../sync/status.ts';
 import type { KindLoop } from './kind-loop.ts';
+import type { StorageHistory } from './storage-history.ts';
 import type { StorageMonitor } from './storage-monitor.ts';
 import type { SyncParts } from './sync-parts.ts';
 
@@ -15,6 +16,7 @@ export interface StatusWriterOptions {
   readonly loops: readonly KindLoop[];
   readonly monitor: StorageMonitor;
   readonly sync: SyncParts;
+  readonly history: Pick<StorageHistory, 'status'>;
   readonly onTroubles: (count: number) => void;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -32,8 +34,8 @@ export async function runStatusWriter(options: StatusWriterOptions, signal: Abor
   while (!signal.aborted) {
     onTroubles(sync.troubles.count);
     try {
-      const text = JSON.stringify(statusOf(options));
-      await client.mergePatch(statusRef(namespace), { data: { [STATUS_KEY]: text } });
+      const data = { [STATUS_KEY]: JSON.stringify(statusOf(options)), ...historyData(options) };
+      await client.mergePatch(statusRef(namespace), { data });
       complained = false;
     } catch (error) {
       logger[complained ? 'debug' : 'warn']({ err: error }, 'The status ConfigMap could not be written');
@@ -41,6 +43,10 @@ export async function runStatusWriter(options: StatusWriterOptions, signal: Abor
     }
     await sleep(clock, PERIOD_MS, signal);
   }
+}
+
+function historyData({ history: { status } }: StatusWriterOptions): Readonly<Record<string, string>> {
+  return status === undefined ? {} : { [HISTORY_KEY]: JSON.stringify(status) };
 }
 
 function statusOf({ loops, monitor, sync, clock }: StatusWriterOptions): IngesterStatus {
@@ -53,16 +59,17 @@ function statusOf({ loops, monitor, sync, clock }: StatusWriterOptions): Ingeste
       ...(problem === undefined ? {} : { problem: clean(problem) }),
       ...(problemSince === undefined ? {} : { since: problemSince.toISOString() }),
     },
-    kinds: loops.map(({ kind, informer, controller }) => ({
-      kind: kind.kind,
-      objects: informer.store.size,
-      failing: controller.failing,
-    })),
+    kinds: loops.map(({ kind, informer, controller, wentBack }) => {
+      const restore = wentBack();
+      const counts = { objects: informer.store.size, failing: controller.failing };
+      return { kind: kind.kind, ...counts, ...(restore === undefined ? {} : { wentBack: restore }) };
+    }),
     troubles: {
       count: sync.troubles.count,
       listed: listed.map((trouble) => ({ ...trouble, message: clean(trouble.message) })),
     },
-    spooled: sync.spooled(),
+    spooled: sync.spooled().waiting,
+    spoolAside: sync.spooled().aside,
   };
 }
 

@@ -3,6 +3,8 @@ import { type Clock, sleep } from '../base/clock.ts';
 import { messageOf } from '../base/errors.ts';
 import type { Logger } from '../base/logger.ts';
 import type { MetadataStorage } from '../storage/metadata-storage.ts';
+import { isOutage } from '../sync/outage-release.ts';
+import type { StorageAway } from '../sync/spooling-release.ts';
 
 export interface StorageMonitorOptions {
   readonly storage: MetadataStorage;
@@ -21,7 +23,8 @@ const AWAY_PERIOD_MS = 500;
 export class StorageMonitor {
   readonly #options: StorageMonitorOptions;
   #problem: string | undefined = 'not checked yet';
-  #problemSince: Date | undefined;
+  #since: Date | undefined;
+  #away: { readonly since: Date; readonly sinceMs: number } | undefined;
 
   constructor(options: StorageMonitorOptions) {
     this.#options = options;
@@ -34,7 +37,13 @@ export class StorageMonitor {
 
   /** Since when it could not be used; undefined while it can, and before the first answer. */
   get problemSince(): Date | undefined {
-    return this.#problemSince;
+    return this.#since;
+  }
+
+  /** Since when the database is away, and for how long by a clock that does not jump. What else is wrong is no outage. */
+  get away(): StorageAway | undefined {
+    if (this.#away === undefined) return undefined;
+    return { since: this.#away.since, forMs: this.#options.clock.monotonicMs() - this.#away.sinceMs };
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -51,14 +60,18 @@ export class StorageMonitor {
       await storage.check(kinds);
       if (this.#problem === undefined) return;
       this.#problem = undefined;
-      this.#problemSince = undefined;
+      this.#since = undefined;
+      this.#away = undefined;
       logger.info({}, 'Metadata storage is available');
       onRecovered();
     } catch (error) {
       const problem = messageOf(error);
       if (problem !== this.#problem) logger.error({ err: error }, 'Metadata storage cannot be used; waiting for it');
       this.#problem = problem;
-      this.#problemSince ??= this.#options.clock.now();
+      const { clock } = this.#options;
+      this.#since ??= clock.now();
+      if (isOutage(error)) this.#away ??= { since: clock.now(), sinceMs: clock.monotonicMs() };
+      else this.#away = undefined;
     }
   }
 }

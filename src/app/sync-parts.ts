@@ -1,7 +1,7 @@
 // What the flows of all kinds share: decisions of people, the outage policy, the list of troubles; and what each kind has
 // of its own.
 import type { KindDefinition } from '../api/kind.ts';
-import { crdName } from '../api/kinds.ts';
+import { crdName } from '../api/kind-names.ts';
 import { type Clock, sleep } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import type { Metrics } from '../base/metrics.ts';
@@ -18,9 +18,10 @@ import { EvictionPace } from '../sync/eviction-pace.ts';
 import { ChosenObjects } from '../sync/eviction-scan.ts';
 import type { FlowOptions } from '../sync/flow.ts';
 import { NameKeeper } from '../sync/name-keeper.ts';
-import { Spool } from '../sync/spool.ts';
-import { SpoolingRelease } from '../sync/spooling-release.ts';
+import { Spool, type SpoolCount } from '../sync/spool.ts';
+import { SpoolingRelease, type StorageAway } from '../sync/spooling-release.ts';
 import { Troubles } from '../sync/troubles.ts';
+import { everyKind } from './kinds.ts';
 import { createWitness } from './witness.ts';
 
 interface SyncPartsOptions {
@@ -31,8 +32,8 @@ interface SyncPartsOptions {
   readonly metrics: Metrics;
   readonly sensitive: SensitiveValues;
   readonly events: Pick<EventRecorder, 'record'>;
-  /** Since when MySQL has been away; undefined while it answers. */
-  readonly awaySince: () => Date | undefined;
+  /** Undefined while MySQL answers. */
+  readonly away: () => StorageAway | undefined;
   readonly storage: Pick<MetadataStorage, 'tombstones'>;
 }
 
@@ -42,7 +43,7 @@ export interface SyncParts {
   readonly control: ControlState;
   readonly troubles: Troubles;
   readonly spool: Spool | undefined;
-  readonly spooled: () => number;
+  readonly spooled: () => SpoolCount;
   /** Options of the flows of a kind; `total` counts its objects in the API server. */
   readonly ofKind: (kind: KindDefinition, total: () => number) => KindFlows;
 }
@@ -62,7 +63,7 @@ export function createSyncParts(options: SyncPartsOptions): SyncParts {
     onBreaker: (kind, open) => metrics.sync.breakerOpen(kind, open),
   });
   const names = createNameKeeper(options);
-  let spooled = 0;
+  let spooled: SpoolCount = { waiting: 0, aside: 0 };
   const spool = createSpool(options, (count) => {
     spooled = count;
     metrics.sync.spooled(count);
@@ -70,7 +71,7 @@ export function createSyncParts(options: SyncPartsOptions): SyncParts {
   return {
     control,
     names,
-    troubles: new Troubles(clock),
+    troubles: new Troubles(clock, (kind, code) => metrics.sync.failed(kind, code)),
     spool,
     spooled: () => spooled,
     ofKind: (kind, total) => flowsOf(kind, { ...options, control, names, spool, total }),
@@ -99,12 +100,13 @@ function createNameKeeper({
 
 function createSpool(
   { configuration, logger, sensitive }: SyncPartsOptions,
-  onCount: (count: number) => void,
+  onCount: (count: SpoolCount) => void,
 ): Spool | undefined {
   const { policy, spoolDirectory, spoolMaxMebibytes } = configuration.outage;
   if (policy === 'wait' && spoolDirectory === '') return undefined;
   const maxBytes = spoolMaxMebibytes * 1024 * 1024;
-  return new Spool({ directory: spoolDirectory, maxBytes, sensitive, logger, onCount });
+  const kinds = everyKind(configuration);
+  return new Spool({ directory: spoolDirectory, kinds, maxBytes, sensitive, logger, onCount });
 }
 
 function flowsOf(
@@ -116,7 +118,7 @@ function flowsOf(
     readonly total: () => number;
   },
 ): KindFlows {
-  const { client, clock, logger, metrics, events, control, names, spool, total, awaySince } = parts;
+  const { client, clock, logger, metrics, events, control, names, spool, total, away } = parts;
   const { ingester, eviction, deletionBreaker, outage } = parts.configuration;
   const chosen = new ChosenObjects();
   const limits = { deletionsPerMinute: deletionBreaker.perMinute, deletionsPercent: deletionBreaker.percent };
@@ -129,13 +131,14 @@ function flowsOf(
       deletionDelayMs: ingester.deletionDelayMap[kind.kind] ?? ingester.deletionDelay,
       pruneArchived: eviction.pruneArchived,
       chosenBy: (object) => chosen.ruleFor(object),
+      isWithdrawn: (object) => chosen.isWithdrawn(object),
       pace: new EvictionPace({ perSecond: eviction.perSecond, paused, clock }),
       definitions: new DefinitionGuard({ client, definition: crdName(kind), logger }),
       witness: createWitness(kind, { metrics: metrics.sync, events }),
       ...(names === undefined ? {} : { names }),
       ...(breaks ? { breaker: new DeletionBreaker({ kind: kind.kind, limits, total, state: control, clock }) } : {}),
       ...(spool !== undefined && outage.policy === 'release'
-        ? { outage: new SpoolingRelease({ spool, afterMs: outage.releaseAfter, awaySince, clock }) }
+        ? { outage: new SpoolingRelease({ spool, afterMs: outage.releaseAfter, away }) }
         : {}),
     },
   };
@@ -150,14 +153,14 @@ export async function replaySpool(
     readonly storage: MetadataStorage;
     readonly clock: Clock;
     readonly logger: Logger;
-    readonly awaySince: () => Date | undefined;
+    readonly away: () => StorageAway | undefined;
   },
   signal: AbortSignal,
 ): Promise<void> {
-  const { storage, clock, logger, awaySince } = parts;
+  const { storage, clock, logger, away } = parts;
   const encode = lenientEncoder(logger);
   while (!signal.aborted) {
-    if (awaySince() === undefined) {
+    if (away() === undefined) {
       try {
         const count = await spool.replay(storage, encode);
         if (count > 0) logger.info({ count }, 'Final states that were kept on disk are in MySQL');

@@ -7,14 +7,17 @@ import { watchCertificate } from '../../webhooks/certificate-watcher.ts';
 import { validatingPolicies } from '../../webhooks/policies/registry.ts';
 import { untilAborted } from '../base/abort.ts';
 import { type Clock, sleep, systemClock } from '../base/clock.ts';
-import { close, type HttpsServer, KEEP_ALIVE_MS, listen, portOf, useTls } from '../base/https-server.ts';
+import { close, type HttpsServer, listen, portOf, useTls } from '../base/https-server.ts';
 import type { Logger } from '../base/logger.ts';
 import { createWebhookMetrics } from '../base/metrics.ts';
 import type { Configuration } from '../config/schema.ts';
 import { parseAddress } from './address.ts';
 import { createAdmissionPorts } from './admission-ports.ts';
 import { startHealthServer } from './health.ts';
+import { watchStorageSwitch } from './storage-switch.ts';
 
+/** The API server waits 30 s for an answer at most. */
+const CONNECTION_LIMITS = { bodyMs: 5000, answerMs: 35_000 };
 /** How long requests in flight may take after the last new one. */
 const DRAIN_MS = 10_000;
 const CERTIFICATE_PERIOD_MS = 10_000;
@@ -25,24 +28,26 @@ export async function runWebhook(configuration: Configuration, logger: Logger, s
   const { webhook, health } = configuration;
   const clock = systemClock;
   const metrics = createWebhookMetrics();
-  const pair = loadKeyPair(webhook.certDir);
+  const pair = loadKeyPair(webhook.certDir, webhook.clientCaFile);
   const ports = await createAdmissionPorts(configuration, { clock, logger, metrics });
   const app = createWebhookApp({
     logger,
     clock,
     metrics,
     reconcilerUser: webhook.reconcilerUser,
+    storageOff: watchStorageSwitch({ file: webhook.reconcilerConfig, clock, logger }),
+    ...(webhook.clientCaFile === '' ? {} : { caller: webhook.clientName }),
     policies: validatingPolicies(configuration.admission, ports),
     draining: () => signal.aborted,
   });
   const server = await listen(app, pair, {
     ...parseAddress('webhook.bindAddress', webhook.bindAddress),
-    // They run from the opening of a connection, and the API server opens some that it does not use yet.
-    headersTimeoutMs: KEEP_ALIVE_MS,
-    requestTimeoutMs: KEEP_ALIVE_MS,
+    limits: CONNECTION_LIMITS,
+    onEnded: (reason) => metrics.server.connectionEnded(reason),
   });
   const stopWatching = watchCertificate(pair, {
     certDir: webhook.certDir,
+    clientCaFile: webhook.clientCaFile,
     periodMs: CERTIFICATE_PERIOD_MS,
     onChange: (renewed) => useTls(server, renewed),
     clock,

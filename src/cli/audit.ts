@@ -1,9 +1,10 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { allKinds } from '../api/kinds.ts';
+import { kindNames } from '../api/kind-names.ts';
 import type { AuditedKind } from '../app/audit.ts';
 import { AuditFindingsError } from '../sync/errors.ts';
 import { auditJson, auditText, openFindings } from './audit-report.ts';
 import { outputOption, prepareCommand } from './prepare.ts';
+import { printResult } from './print.ts';
 
 interface Options {
   readonly kind: readonly string[];
@@ -18,7 +19,7 @@ export function addAuditCommand(program: Command): void {
     .command('audit')
     .description('compare MySQL with the cluster; exit code 1 where something differs and stays so')
     .addOption(
-      new Option('--kind <kind...>', 'only these kinds').choices(allKinds.map(({ kind }) => kind)).default([], 'all'),
+      new Option('--kind <kind...>', 'only these kinds').choices(kindNames.map(({ kind }) => kind)).default([], 'all'),
     )
     .option('--repair', 'repair what is found', false)
     .option(
@@ -48,7 +49,7 @@ async function runAuditCommand(program: Command, options: Options): Promise<void
     logger,
     signal,
   });
-  process.stdout.write(options.output === 'json' ? `${JSON.stringify(auditJson(audited))}\n` : auditText(audited));
+  printResult(options.output, auditJson(audited), auditText(audited));
   const open = openFindings(audited);
   if (open > 0) throw new AuditFindingsError(open);
 }

@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import type { DrainProgress, DrainResult } from '../sync/drain.ts';
 import { durationOption } from './duration.ts';
 import { outputOption, prepareCommand } from './prepare.ts';
+import { note, printResult } from './print.ts';
 
 interface Options {
   readonly undo: boolean;
@@ -24,25 +25,22 @@ async function runDrainCommand(program: Command, { undo, timeout, output }: Opti
   const { configuration, signal } = prepareCommand(program, 'drain');
   if (undo) {
     await undoDrain(configuration);
-    print(output, { phase: 'active' }, 'The drain is undone. Apply the manifests of the bundle for admission.\n');
+    printResult(output, { phase: 'active' }, 'The drain is undone. Apply the manifests of the bundle for admission.\n');
     return;
   }
   const timeoutMs = timeout === 0 ? Number.POSITIVE_INFINITY : timeout;
   const result = await runDrain(configuration, { progress, timeoutMs, signal });
-  print(output, { phase: 'drained', ...result }, summary(result));
+  printResult(output, { phase: 'drained', ...result }, summary(result));
 }
 
 const progress: DrainProgress = {
-  note: (text) => process.stderr.write(`${text}\n`),
-  released: ({ kind }, released, left) =>
-    process.stderr.write(`${kind}: ${left} were guarded; ${released} released so far.\n`),
+  note: (text) => note(`${text}\n`),
+  released: ({ kind }, released, left) => note(`${kind}: ${left} were guarded; ${released} released so far.\n`),
 };
 
-function summary({ released, admissionRemoved }: DrainResult): string {
+function summary({ released, admissionRemoved, registrationsRemoved }: DrainResult): string {
   const kinds = Object.entries(released).map(([kind, count]) => `  ${kind}: ${count}\n`);
-  return `Released objects:\n${kinds.join('')}Admission removed: ${admissionRemoved.join(', ') || 'none was there'}\n`;
-}
-
-function print(format: string, result: object, text: string): void {
-  process.stdout.write(format === 'json' ? `${JSON.stringify(result)}\n` : text);
+  const names = (removed: readonly string[]): string => removed.join(', ') || 'none was there';
+  const lines = [`Admission removed: ${names(admissionRemoved)}`, `Query API removed: ${names(registrationsRemoved)}`];
+  return `Released objects:\n${kinds.join('')}${lines.join('\n')}\n`;
 }

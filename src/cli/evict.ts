@@ -1,7 +1,8 @@
 import { type Command, Option } from 'commander';
-import { allKinds } from '../api/kinds.ts';
+import { kindNames } from '../api/kind-names.ts';
 import type { EvictReport } from '../app/evict.ts';
 import { outputOption, prepareCommand } from './prepare.ts';
+import { printResult } from './print.ts';
 
 interface Options {
   readonly kind: readonly string[];
@@ -17,7 +18,7 @@ export function addEvictCommand(program: Command): void {
     .command('evict')
     .description('evict what the rules of the configuration choose now')
     .addOption(
-      new Option('--kind <kind...>', 'only these kinds').choices(allKinds.map(({ kind }) => kind)).default([], 'all'),
+      new Option('--kind <kind...>', 'only these kinds').choices(kindNames.map(({ kind }) => kind)).default([], 'all'),
     )
     .option('-n, --namespace <namespace>', 'only this namespace; keepLast then counts only what is there')
     .option('--dry-run', 'only say how many objects the rules choose, with a sample', false)
@@ -30,9 +31,7 @@ async function runEvictCommand(program: Command, options: Options): Promise<void
   const { runEvict } = await import('../app/evict.ts');
   const request = { kinds: options.kind, namespace: options.namespace, dryRun: options.dryRun };
   const reports = await runEvict(configuration, request, { logger, signal });
-  process.stdout.write(
-    options.output === 'json' ? `${JSON.stringify(evictJson(reports))}\n` : evictText(reports, options),
-  );
+  printResult(options.output, evictJson(reports), evictText(reports, options));
 }
 
 function evictJson(reports: readonly EvictReport[]): object {

@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import type { ExplainReport } from '../app/explain.ts';
 import type { Change } from '../lifecycle/changes.ts';
 import { outputOption, prepareCommand } from './prepare.ts';
+import { printResult } from './print.ts';
 
 export function addExplainCommand(program: Command): void {
   program
@@ -15,7 +16,7 @@ export function addExplainCommand(program: Command): void {
       const { configuration, signal } = prepareCommand(program, 'explain');
       const { namespace } = program.opts<{ readonly namespace?: string }>();
       const report = await runExplain(configuration, { namespace, name, file: options.with, signal });
-      process.stdout.write(options.output === 'json' ? `${JSON.stringify(report)}\n` : explainText(report));
+      printResult(options.output, report, explainText(report));
     });
 }
 

@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import type { GateState } from '../storage/mysql/gate-control.ts';
 import { durationOption } from './duration.ts';
 import { outputOption, prepareCommand } from './prepare.ts';
+import { note, printResult } from './print.ts';
 
 interface CloseOptions {
   readonly holder: string;
@@ -52,12 +53,12 @@ export function addGateCommand(program: Command): void {
 async function runClose(program: Command, { holder, reason, timeout, output }: CloseOptions): Promise<void> {
   const { runGateClose } = await import('../app/gate.ts');
   const { configuration, signal } = prepareCommand(program, 'gate');
-  const progress = (line: string): void => void process.stderr.write(`${line}\n`);
+  const progress = (line: string): void => note(`${line}\n`);
   print(output, await runGateClose(configuration, { holder, reason, deadlineMs: timeout, signal, progress }));
 }
 
 function print(output: string, state: GateState): void {
-  process.stdout.write(output === 'json' ? `${JSON.stringify(state)}\n` : gateText(state));
+  printResult(output, state, gateText(state));
 }
 
 function gateText({ state, holder, reason, since, schema, task }: GateState): string {

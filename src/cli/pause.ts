@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { outputOption, prepareCommand } from './prepare.ts';
+import { printResult } from './print.ts';
 
 export function addPauseCommand(program: Command): void {
   program
@@ -14,5 +15,5 @@ async function runPauseCommand(program: Command, output: string): Promise<void> 
   const { pauseEviction } = await import('../app/control.ts');
   await pauseEviction(configuration, true);
   const text = 'Nothing is evicted until: ingester resume --eviction\n';
-  process.stdout.write(output === 'json' ? '{"evictionPaused":true}\n' : text);
+  printResult(output, { evictionPaused: true }, text);
 }

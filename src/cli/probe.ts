@@ -1,6 +1,7 @@
 import { type Command, Option } from 'commander';
 import { durationOption } from './duration.ts';
 import { prepareCommand } from './prepare.ts';
+import { note, printText } from './print.ts';
 
 interface Options {
   readonly namespace: string;
@@ -23,7 +24,7 @@ export function addProbeCommand(program: Command): void {
 async function runProbeCommand(program: Command, { namespace, timeout }: Options): Promise<void> {
   const { runProbe } = await import('../app/probe.ts');
   const { configuration, signal } = prepareCommand(program, 'probe');
-  const progress = (reason: string): unknown => process.stderr.write(`Not yet: ${reason}\n`);
+  const progress = (reason: string): void => note(`Not yet: ${reason}\n`);
   await runProbe(configuration, { namespace, timeoutMs: timeout, signal, progress });
-  process.stdout.write('New objects are guarded.\n');
+  printText('New objects are guarded.\n');
 }

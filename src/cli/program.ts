@@ -1,9 +1,7 @@
 // The command line. Each role is imported when it is chosen: a webhook without a database must not load its driver.
 import { Command } from 'commander';
 import { stopSignal } from '../app/signals.ts';
-import { createLogger, type Logger } from '../base/logger.ts';
-import { ConfigurationError, loadConfiguration } from '../config/load.ts';
-import type { Configuration } from '../config/schema.ts';
+import { ConfigurationError } from '../config/load.ts';
 import { addAuditCommand } from './audit.ts';
 import { addCertificatesCommand } from './certificates.ts';
 import { addCloneCommand } from './clone.ts';
@@ -14,6 +12,7 @@ import { addGateCommand } from './gate.ts';
 import { addInitCommand } from './init.ts';
 import { addMigrateCommand } from './migrate.ts';
 import { addPauseCommand } from './pause.ts';
+import { prepare } from './prepare.ts';
 import { addProbeCommand } from './probe.ts';
 import { addRenderCommand } from './render.ts';
 import { addRestoreCommand } from './restore.ts';
@@ -83,14 +82,9 @@ export function createProgram(): Command {
   return program;
 }
 
-function prepare(options: CommonOptions, role: string): { configuration: Configuration; logger: Logger } {
-  const configuration = loadConfiguration({ file: options.config, env: process.env });
-  return { configuration, logger: createLogger(configuration.log.level, role) };
-}
-
 async function runWebhookCommand(options: CommonOptions): Promise<void> {
   const { runWebhook } = await import('../app/webhook.ts');
-  const { configuration, logger } = prepare(options, 'webhook');
+  const { configuration, logger } = prepare(options.config, 'webhook', 'stdout');
   await runWebhook(configuration, logger, stopSignal(logger));
 }
 
@@ -98,8 +92,8 @@ async function runReconcilerCommand(options: CommonOptions, list: string): Promi
   const chosen = list.split(',').map((each) => each.trim());
   if (chosen.length === 1 && chosen[0] === 'lifecycle') {
     const { runLifecycle } = await import('../app/lifecycle.ts');
-    const { configuration, logger } = prepare(options, 'lifecycle');
-    await runLifecycle(configuration, logger, stopSignal(logger));
+    const { configuration, logger } = prepare(options.config, 'lifecycle', 'stdout');
+    await runLifecycle(configuration, logger, { signal: stopSignal(logger), podName: process.env['POD_NAME'] });
     return;
   }
   const { runReconciler, syncControllers } = await import('../app/reconciler.ts');
@@ -108,19 +102,19 @@ async function runReconcilerCommand(options: CommonOptions, list: string): Promi
     const message = `"${unknown.join(', ')}": expected sync, audit, or both, or lifecycle alone`;
     throw new ConfigurationError('the command line', [{ path: '--controllers', message }]);
   }
-  const { configuration, logger } = prepare(options, 'reconciler');
+  const { configuration, logger } = prepare(options.config, 'reconciler', 'stdout');
   const controllers = new Set(syncControllers.filter((known) => chosen.includes(known)));
   await runReconciler(configuration, logger, { signal: stopSignal(logger), controllers });
 }
 
 async function runMaintenanceCommand(options: CommonOptions): Promise<void> {
   const { runMaintenance } = await import('../app/maintenance.ts');
-  const { configuration, logger } = prepare(options, 'maintenance');
+  const { configuration, logger } = prepare(options.config, 'maintenance', 'stdout');
   await runMaintenance(configuration, logger, stopSignal(logger));
 }
 
 async function runQueryCommand(options: CommonOptions): Promise<void> {
   const { runQuery } = await import('../app/query.ts');
-  const { configuration, logger } = prepare(options, 'query');
+  const { configuration, logger } = prepare(options.config, 'query', 'stdout');
   await runQuery(configuration, logger, stopSignal(logger));
 }

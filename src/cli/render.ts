@@ -11,6 +11,7 @@ import {
   tombstoneConfigMap,
 } from '../gitops/tombstone.ts';
 import { prepareCommand } from './prepare.ts';
+import { printWhole } from './print.ts';
 
 interface Options {
   readonly output: 'manifests' | 'patch' | 'configmap' | 'placeholders';
@@ -51,7 +52,7 @@ export function addRenderCommand(program: Command): void {
 async function runRenderCommand(program: Command, options: Options): Promise<void> {
   const stream = readManifests(await readInput(), options.namespace);
   const text = await rendered(program, stream, options);
-  await new Promise<void>((resolve) => process.stdout.write(text, () => resolve()));
+  await printWhole(text);
 }
 
 async function rendered(program: Command, stream: ManifestStream, options: Options): Promise<string> {

@@ -1,7 +1,8 @@
 import type { Command } from 'commander';
-import { allKinds, findKind } from '../api/kinds.ts';
+import { isKind, kindNames } from '../api/kind-names.ts';
 import { ArgumentError } from './errors.ts';
 import { outputOption, prepareCommand } from './prepare.ts';
+import { printRaw, printText } from './print.ts';
 
 interface Options {
   readonly uid?: string;
@@ -21,12 +22,11 @@ export function addRestoreCommand(program: Command): void {
 
 async function runRestoreCommand(
   program: Command,
-  [kindName, key]: readonly [string, string],
+  [kind, key]: readonly [string, string],
   options: Options,
 ): Promise<void> {
-  const kind = findKind(kindName);
-  const known = allKinds.map((each) => each.kind).join(', ');
-  if (kind === undefined) throw new ArgumentError(`unknown kind "${kindName}"; known kinds: ${known}`);
+  const known = kindNames.map((each) => each.kind).join(', ');
+  if (!isKind(kind)) throw new ArgumentError(`unknown kind "${kind}"; known kinds: ${known}`);
   const [namespace, name, ...rest] = key.split('/');
   if (namespace === undefined || namespace === '' || name === undefined || name === '' || rest.length > 0)
     throw new ArgumentError(`"${key}" is not namespace/name`);
@@ -35,12 +35,13 @@ async function runRestoreCommand(
   const { uid, dryRun } = options;
   const restored = await runRestore(configuration, { kind, namespace, name, uid, dryRun });
   if (options.output === 'json') {
-    process.stdout.write(`${JSON.stringify({ kind: kindName, namespace, name, ...restored })}\n`);
+    printRaw(`${JSON.stringify({ kind, namespace, name, ...restored })}
+`);
     return;
   }
   const as = restored.uid === undefined ? '' : ` as uid ${restored.uid}`;
-  const lines = [`${kindName} ${key} ${restored.outcome}${as}, from uid ${restored.restoredFrom}.`];
+  const lines = [`${kind} ${key} ${restored.outcome}${as}, from uid ${restored.restoredFrom}.`];
   if (restored.missing.length > 0) lines.push(`Set by hand, MySQL never had it: ${restored.missing.join(', ')}`);
   if (restored.dropped.length > 0) lines.push(`Left out, it may point to what is gone: ${restored.dropped.join(', ')}`);
-  process.stdout.write(`${lines.join('\n')}\n`);
+  printText(`${lines.join('\n')}\n`);
 }

@@ -1,8 +1,9 @@
 import { type Command, Option } from 'commander';
-import { findKind } from '../api/kinds.ts';
+import { isKind } from '../api/kind-names.ts';
 import { durationOption } from './duration.ts';
 import { ArgumentError } from './errors.ts';
 import { outputOption, prepareCommand } from './prepare.ts';
+import { printRaw, printResult, printText } from './print.ts';
 
 interface Options {
   readonly eviction: boolean;
@@ -25,19 +26,19 @@ export function addResumeCommand(program: Command): void {
 }
 
 async function runResumeCommand(program: Command, kinds: readonly string[], options: Options): Promise<void> {
-  for (const kind of kinds) if (findKind(kind) === undefined) throw new ArgumentError(`unknown kind "${kind}"`);
+  for (const kind of kinds) if (!isKind(kind)) throw new ArgumentError(`unknown kind "${kind}"`);
   const { configuration } = prepareCommand(program, 'resume');
   const { pauseEviction, resumeDeletions } = await import('../app/control.ts');
   if (options.eviction) {
     await pauseEviction(configuration, false);
-    process.stdout.write(options.output === 'json' ? '{"evictionPaused":false}\n' : 'Evictions go on.\n');
+    printResult(options.output, { evictionPaused: false }, 'Evictions go on.\n');
     return;
   }
   const resumed = await resumeDeletions(configuration, { kinds, forMs: options.for });
   if (options.output === 'json') {
-    process.stdout.write(`${JSON.stringify({ resumed })}\n`);
+    printRaw(`${JSON.stringify({ resumed })}\n`);
     return;
   }
   const lines = resumed.map(({ kind, because, since }) => `${kind}: held since ${since}. ${because}`);
-  process.stdout.write(lines.length === 0 ? 'No breaker was open.\n' : `Deletions go on:\n${lines.join('\n')}\n`);
+  printText(lines.length === 0 ? 'No breaker was open.\n' : `Deletions go on:\n${lines.join('\n')}\n`);
 }

@@ -1,5 +1,6 @@
 import { CommanderError } from 'commander';
 import { CodedError, messageOf } from '../base/errors.ts';
+import { note } from './print.ts';
 import { createProgram } from './program.ts';
 import { failureText, leaveTerminationMessage } from './task.ts';
 
@@ -17,7 +18,7 @@ function report(error: unknown, argv: readonly string[]): void {
   const isTask = argv.includes('task');
   const text = isTask ? failureText(error) : plainText(error);
   // Commander has printed its own by now.
-  if (!(error instanceof CommanderError)) process.stderr.write(`ingester: ${text}\n`);
+  if (!(error instanceof CommanderError)) note(`ingester: ${text}\n`);
   if (isTask) leaveTerminationMessage(text);
 }
 
@@ -28,9 +29,7 @@ function plainText(error: unknown): string {
 /** Argv in, exit code out. */
 export async function run(argv: readonly string[]): Promise<number> {
   if (Number(process.versions.node.split('.')[0]) < WANTED_NODE) {
-    process.stderr.write(
-      `ingester needs Node ${WANTED_NODE}; this is ${process.version}. Start it with npm run ingester.\n`,
-    );
+    note(`ingester needs Node ${WANTED_NODE}; this is ${process.version}. Start it with npm run ingester.\n`);
     return 1;
   }
   try {

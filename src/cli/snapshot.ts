@@ -4,6 +4,7 @@ import type { SnapshotReport } from '../storage/mysql/snapshot.ts';
 import type { Snapshot } from '../storage/mysql/snapshot-store.ts';
 import { durationOption } from './duration.ts';
 import { outputOption, prepareCommand } from './prepare.ts';
+import { printResult } from './print.ts';
 import { runTask, type TaskFlags, type TaskReport, taskCommand } from './task.ts';
 
 interface SnapshotFlags extends TaskFlags {
@@ -79,7 +80,7 @@ export function addSnapshotsCommand(program: Command): void {
     .action(async ({ output }: { readonly output: string }) => {
       const { runListSnapshots } = await import('../app/snapshot.ts');
       const all = await runListSnapshots(prepareCommand(program, 'snapshots').configuration);
-      process.stdout.write(output === 'json' ? `${JSON.stringify({ snapshots: all })}\n` : listText(all));
+      printResult(output, { snapshots: all }, listText(all));
     });
   snapshots
     .command('remove')
@@ -89,7 +90,7 @@ export function addSnapshotsCommand(program: Command): void {
     .action(async (id: string, { output }: { readonly output: string }) => {
       const { runRemoveSnapshot } = await import('../app/snapshot.ts');
       await runRemoveSnapshot(prepareCommand(program, 'snapshots').configuration, snapshotId(id));
-      process.stdout.write(output === 'json' ? `${JSON.stringify({ removed: id })}\n` : `Snapshot ${id} is gone.\n`);
+      printResult(output, { removed: id }, `Snapshot ${id} is gone.\n`);
     });
 }
 

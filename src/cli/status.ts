@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import type { FullStatus } from '../app/control.ts';
 import { outputOption, prepareCommand } from './prepare.ts';
+import { printResult } from './print.ts';
 
 export function addStatusCommand(program: Command): void {
   program
@@ -14,7 +15,7 @@ async function runStatusCommand(program: Command, output: string): Promise<void>
   const { configuration } = prepareCommand(program, 'status');
   const { readStatus } = await import('../app/control.ts');
   const status = await readStatus(configuration);
-  process.stdout.write(output === 'json' ? `${JSON.stringify(status)}\n` : statusText(status));
+  printResult(output, status, statusText(status));
 }
 
 /** The reconciler writes every ten seconds; so old, it does not run. */
@@ -30,9 +31,12 @@ export function statusText(status: FullStatus): string {
     storage.problem === undefined
       ? 'MySQL answers.'
       : `MySQL: ${storage.problem} (since ${storage.since ?? 'the start'})`,
+    ...storageWentBack(status),
     ...breakers.map(({ kind, because, since }) => `Deletions of ${kind} are held since ${since}: ${because}`),
+    ...restores(status),
     ...(status.evictionPaused ? ['Evictions are paused.'] : []),
     ...(status.spooled > 0 ? [`${status.spooled} final states are on disk until MySQL is back.`] : []),
+    ...asideText(status),
     '',
     ...table([
       ['KIND', 'OBJECTS', 'FAILING'],
@@ -46,6 +50,31 @@ export function statusText(status: FullStatus): string {
     ),
   ];
   return `${lines.join('\n')}\n`;
+}
+
+function restores({ kinds }: FullStatus): readonly string[] {
+  const gone = kinds.flatMap(({ kind, wentBack }) => (wentBack === undefined ? [] : [{ kind, ...wentBack }]));
+  const [first] = gone;
+  if (first === undefined) return [];
+  const each = gone.map(({ kind, from, to }) => `${kind} from ${from} to ${to}`).join(', ');
+  return [
+    `The API server went back to an earlier version at ${first.at} (${each}): etcd was restored. ` +
+      '"ingester audit" shows what differs, "ingester audit --repair-restored" sets MySQL back to the cluster.',
+  ];
+}
+
+function storageWentBack({ storageHistory }: FullStatus): readonly string[] {
+  if (storageHistory?.wentBack === undefined) return [];
+  const { at, from, to, missing } = storageHistory.wentBack;
+  return [
+    `MySQL went back at ${at}: ${to} does not know transactions that ${from} had confirmed (${missing}). ` +
+      'Keep the server that was before; "ingester audit --repair" stores again what is in the cluster.',
+  ];
+}
+
+function asideText({ spoolAside = 0, instance }: FullStatus): readonly string[] {
+  if (spoolAside === 0) return [];
+  return [`${spoolAside} final states on the disk of ${instance} cannot be written to MySQL; its log names them.`];
 }
 
 function decidedBy({ resources }: FullStatus): readonly string[] {

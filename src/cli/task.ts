@@ -4,12 +4,11 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { type Command, InvalidArgumentError } from 'commander';
 import { stopSignal } from '../app/signals.ts';
 import { CodedError, messageOf } from '../base/errors.ts';
-import { createLogger } from '../base/logger.ts';
 import { redact } from '../base/redact.ts';
-import { loadConfiguration } from '../config/load.ts';
 import type { Configuration } from '../config/schema.ts';
 import { TaskStoppedError } from '../storage/task-errors.ts';
-import { outputOption } from './prepare.ts';
+import { outputOption, prepare } from './prepare.ts';
+import { note, printRaw, printText } from './print.ts';
 
 export interface TaskFlags {
   readonly output: 'text' | 'json';
@@ -63,18 +62,18 @@ export async function runTask(
   let signal: AbortSignal | undefined;
   try {
     const { config } = command.optsWithGlobals<{ readonly config?: string }>();
-    const configuration = loadConfiguration({ file: config, env: process.env });
-    signal = stopSignal(createLogger(configuration.log.level, task, 'stderr'));
-    const progress = (line: string): void => void process.stderr.write(`${line}\n`);
+    const { configuration, logger } = prepare(config, task);
+    signal = stopSignal(logger);
+    const progress = (line: string): void => note(`${line}\n`);
     const { outcome, figures, text, resultLine = 'always' } = await work({ configuration, signal, progress });
     const line = JSON.stringify({ task, outcome, ...figures });
-    if (output === 'text') process.stdout.write(`${text}\n`);
-    if (output === 'json' || resultLine === 'always') process.stdout.write(`${line}\n`);
+    if (output === 'text') printText(`${text}\n`);
+    if (output === 'json' || resultLine === 'always') printRaw(`${line}\n`);
     leaveTerminationMessage(line);
   } catch (thrown) {
     const stopped = signal?.aborted === true && !(thrown instanceof CodedError);
     const error = stopped ? new TaskStoppedError(task) : thrown;
-    process.stdout.write(`${JSON.stringify({ task, outcome: 'failed', ...failureOf(error) })}\n`);
+    printRaw(`${JSON.stringify({ task, outcome: 'failed', ...failureOf(error) })}\n`);
     throw error;
   }
 }
@@ -103,6 +102,6 @@ export function leaveTerminationMessage(text: string): void {
   try {
     writeFileSync(file, new TextDecoder().decode(Buffer.from(text).subarray(0, TERMINATION_BYTES), { stream: true }));
   } catch (error) {
-    process.stderr.write(`The termination message could not be written: ${messageOf(error)}\n`);
+    note(`The termination message could not be written: ${messageOf(error)}\n`);
   }
 }

@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { type ProgramIdentity, programIdentity } from '../base/program-files.ts';
 import { supportedSchema } from '../storage/schema-range.ts';
 import { outputOption } from './prepare.ts';
+import { printResult } from './print.ts';
 
 export function addVersionCommand(program: Command): void {
   program
@@ -10,7 +11,7 @@ export function addVersionCommand(program: Command): void {
     .addOption(outputOption())
     .action(({ output }: { readonly output: 'text' | 'json' }) => {
       const versions = { ...programIdentity(), schema: supportedSchema.version, node: process.version };
-      process.stdout.write(`${output === 'json' ? JSON.stringify(versions) : versionText(versions)}\n`);
+      printResult(output, versions, `${versionText(versions)}\n`);
     });
 }
 

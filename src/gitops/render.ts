@@ -1,7 +1,7 @@
 // A stream of rendered manifests, read and marked without touching what need not be touched: documents that get no mark
 // keep every byte. Pure: who is archived is asked elsewhere.
 import { type Document, isMap, isScalar, isSeq, parseDocument } from 'yaml';
-import { findKind } from '../api/kinds.ts';
+import { isKind } from '../api/kind-names.ts';
 import { GROUP } from '../api/names.ts';
 import { RenderEmptyError, RenderInputError } from './errors.ts';
 import type { ObjectName } from './tombstone.ts';
@@ -100,7 +100,7 @@ function ourManifest({ document, index, path }: Place, defaultNamespace: string 
   const at = (...more: readonly string[]): unknown => document.getIn([...path, ...more]);
   const [apiVersion, kind, name] = [at('apiVersion'), at('kind'), at('metadata', 'name')];
   if (typeof apiVersion !== 'string' || !apiVersion.startsWith(`${GROUP}/`)) return undefined;
-  if (typeof kind !== 'string' || findKind(kind) === undefined || typeof name !== 'string') return undefined;
+  if (typeof kind !== 'string' || !isKind(kind) || typeof name !== 'string') return undefined;
   const namespace = at('metadata', 'namespace') ?? defaultNamespace;
   if (typeof namespace !== 'string' || namespace === '') {
     throw new RenderInputError(index + 1, `${kind} ${name} has no metadata.namespace; give --namespace`);

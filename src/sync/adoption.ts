@@ -1,13 +1,14 @@
 // The adoption sweep: whatever slipped past admission gets its finalizer. The watch brings every object by, at the start
 // and later; those without the finalizer become keys of a queue of their own, so that guarding never waits for MySQL.
-import { type KubernetesObject, needsFinalizer } from '../api/object.ts';
+import { type KubernetesObject, needsFinalizer, objectKey } from '../api/object.ts';
 import type { Logger } from '../base/logger.ts';
 import type { KubeClient, Resource } from '../kube/client.ts';
 import { isKubeError } from '../kube/errors.ts';
 import { done, type ReconcileResult } from '../runtime/reconcile.ts';
+import { type FailureListeners, tellFailure } from './failure.ts';
 import { addFinalizerPatch } from './finalizer.ts';
 
-export interface AdoptionOptions {
+export interface AdoptionOptions extends FailureListeners {
   readonly resource: Resource;
   /** Latest known state of the object, undefined when it is gone. */
   readonly getObject: (key: string) => Promise<KubernetesObject | undefined>;
@@ -46,15 +47,17 @@ export class Adoption {
   }
 
   async #adopt(object: KubernetesObject): Promise<ReconcileResult> {
-    const { client, resource, onAdopted, logger } = this.#options;
+    const { client, kind, resource, troubles, onAdopted, logger } = this.#options;
     const { namespace, name, uid } = object.metadata;
     try {
       await client.patch({ resource, namespace, name }, addFinalizerPatch(object));
     } catch (error) {
       if (isKubeError(error, 'NotFound')) return done;
       if (isKubeError(error, 'Conflict')) return { kind: 'requeue-after', delayMs: AFTER_CONFLICT_MS };
+      tellFailure(object, error, this.#options);
       throw error;
     }
+    troubles?.over(kind.kind, objectKey(object));
     onAdopted();
     logger.info({ namespace, name, uid }, 'Finalizer added to an object that was created without it');
     return done;

@@ -9,14 +9,14 @@ import { type AuditContext, current, type Finding, type KindAudit } from './audi
 import { addFinalizerPatch } from './finalizer.ts';
 import { inParallel } from './in-parallel.ts';
 import { type ProtoEncoder, toRow } from './row.ts';
-import { judgeVanished, markVanished, type VanishedLimits } from './vanished.ts';
+import { isAdopted, judgeMissing, type KindInCluster, markVanished, type VanishedLimits } from './vanished.ts';
 
 /**
  * - `repaired`: done
  * - `passing`: nothing to do any more, or the reconciler is about to
  * - `too-many`: more rows would be marked deleted than is allowed at once
  * - `not-asked`: takes an explicit request
- * - `impossible`: there is nothing to repair it from
+ * - `impossible`: there is nothing to repair it from, or the repair is refused
  */
 export type RepairOutcome = 'repaired' | 'passing' | 'too-many' | 'not-asked' | 'impossible';
 
@@ -25,10 +25,15 @@ export interface RepairOptions extends AuditContext {
   /** What becomes of sensitive values; masked where it is missing. */
   readonly sensitive?: SensitiveValues;
   readonly limits: VanishedLimits;
+  /** All kinds that are ingested. */
+  readonly kinds: readonly KindInCluster[];
   /** Whether rows that are newer than the cluster are set back to it. */
   readonly restored: 'keep' | 'set-back';
   readonly mayGuard: boolean;
 }
+
+/** Each reads a whole object and makes its row. */
+const AT_ONCE = 4;
 
 export interface Repaired extends Finding {
   readonly outcome: RepairOutcome;
@@ -36,12 +41,17 @@ export interface Repaired extends Finding {
 
 export async function repairKind(audit: KindAudit, options: RepairOptions): Promise<readonly Repaired[]> {
   const { findings, rows } = audit;
-  const extra = findings.filter(({ finding }) => finding === 'extra');
-  const verdict = judgeVanished({ rows, vanished: extra.length }, options.limits);
-  return inParallel(findings, async (found) => {
-    const tooMany = found.finding === 'extra' && verdict !== 'mark';
-    return { ...found, outcome: tooMany ? 'too-many' : await attempt(found, options) };
-  });
+  const missing = findings.flatMap(({ finding, row }) => (finding === 'extra' && row !== undefined ? [row] : []));
+  const belief = await judgeMissing(options, { rows, missing }, options.limits);
+  return inParallel(
+    findings,
+    async (found) => {
+      const verdict = found.row !== undefined && isAdopted(found.row) ? belief.adopted : belief.expected;
+      const tooMany = found.finding === 'extra' && verdict !== 'mark';
+      return { ...found, outcome: tooMany ? 'too-many' : await attempt(found, options) };
+    },
+    AT_ONCE,
+  );
 }
 
 /** One object that cannot be repaired must not keep the others from it. An outage concerns them all. */
@@ -49,7 +59,7 @@ async function attempt(found: Finding, options: RepairOptions): Promise<RepairOu
   try {
     return await repair(found, options);
   } catch (error) {
-    if (error instanceof RowRefusedError) return 'impossible';
+    if (error instanceof RowRefusedError || isKubeError(error, 'Refused')) return 'impossible';
     if (isKubeError(error, 'Conflict') || isKubeError(error, 'NotFound')) return 'passing';
     throw error;
   }
@@ -81,7 +91,7 @@ function repairFrom(
     case 'ahead':
       return options.restored === 'keep' ? 'not-asked' : replace(object, row, options);
     case 'unreadable':
-      return replace(object, row, options);
+      return isEnding(object) ? 'passing' : replace(object, row, options);
   }
 }
 
@@ -100,7 +110,20 @@ async function guard(object: KubernetesObject, { client, resource, mayGuard }: R
 
 /** What leaves etcd is the reconciler's alone: only it knows in which order. */
 function isLeaving(object: KubernetesObject): boolean {
-  return object.metadata.deletionTimestamp !== undefined || isMarkedDeleting(object) || isMarkedImmutable(object);
+  return isEnding(object) || isMarkedImmutable(object);
+}
+
+function isEnding(object: KubernetesObject): boolean {
+  return object.metadata.deletionTimestamp !== undefined || isMarkedDeleting(object);
+}
+
+/**
+ * Pure. What the row becomes again, for the reconciler to go on from: live, but of what is leaving etcd an intent to
+ * evict is kept, or the end of the object would be a deletion.
+ */
+export function stateBefore(object: KubernetesObject, row: Pick<StoredIdentity, 'state'>): 'live' | 'evicting' {
+  const intended = row.state === 'evicting' || row.state === 'evicted';
+  return intended && isLeaving(object) && !isMarkedDeleting(object) ? 'evicting' : 'live';
 }
 
 async function store(
@@ -115,9 +138,11 @@ async function store(
 async function replace(
   object: KubernetesObject,
   row: StoredIdentity | undefined,
-  { kind, storage, encode, sensitive }: RepairOptions,
+  { kind, storage, encode, sensitive, clock }: RepairOptions,
 ): Promise<RepairOutcome> {
-  if (row === undefined || isLeaving(object)) return 'passing';
-  const outcome = await storage.replace(toRow(kind, object, encode, sensitive), row.resourceVersion);
+  if (row === undefined) return 'passing';
+  const state = stateBefore(object, row);
+  const as = state === 'live' ? { state } : { state, at: clock.now() };
+  const outcome = await storage.replace(toRow(kind, object, encode, sensitive), row.resourceVersion, as);
   return outcome === 'updated' ? 'repaired' : 'passing';
 }

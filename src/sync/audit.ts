@@ -15,6 +15,7 @@ import { isAborted } from '../base/abort.ts';
 import { type Clock, sleep } from '../base/clock.ts';
 import type { KubeClient, Resource } from '../kube/client.ts';
 import { isKubeError } from '../kube/errors.ts';
+import { pagesOf } from '../kube/pages.ts';
 import type { MetadataStorage, StoredIdentity, StoredObject } from '../storage/metadata-storage.ts';
 import { definitionOf } from './crd-state.ts';
 import { inParallel } from './in-parallel.ts';
@@ -70,10 +71,15 @@ interface Suspect extends Identity {
   readonly resourceVersion: string | undefined;
   readonly unguarded: boolean;
   readonly differs: boolean;
+  /** Version of an adopted row without an object. */
+  readonly adoptedAt?: string | undefined;
 }
 
-const PAGE = 500;
 const CONTENT_PAGE = 100;
+/** Of the json; a row has its protobuf beside it, and is parsed. */
+const CONTENT_BYTES = 4 * 1024 * 1024;
+/** Whole objects and rows looked at at once: of the largest, each takes ten megabytes. */
+const AT_ONCE = 4;
 
 export async function auditKind(context: AuditContext): Promise<KindAudit> {
   const { kind, client, clock, settleMs, signal } = context;
@@ -81,7 +87,7 @@ export async function auditKind(context: AuditContext): Promise<KindAudit> {
   if (state !== 'present') return { kind, skipped: state, objects: 0, rows: 0, findings: [] };
   const { suspects, objects, rows } = await lookFirst(context);
   if (suspects.length > 0) await sleep(clock, settleMs, signal);
-  const findings = (await inParallel(suspects, (suspect) => lookAgain(context, suspect))).flat();
+  const findings = (await inParallel(suspects, (suspect) => lookAgain(context, suspect), AT_ONCE)).flat();
   findings.push(...(await readEverything(context)));
   return { kind, skipped: undefined, objects, rows, findings };
 }
@@ -109,8 +115,9 @@ async function lookFirst(context: AuditContext): Promise<FirstLook> {
     const unguarded = needsFinalizer(object);
     if (differs || unguarded) suspects.push({ uid, namespace, name, resourceVersion, unguarded, differs });
   }
-  for (const { uid, namespace, name } of rows.values()) {
-    suspects.push({ uid, namespace, name, resourceVersion: undefined, unguarded: false, differs: true });
+  for (const { uid, namespace, name, adopted, resourceVersion } of rows.values()) {
+    const adoptedAt = adopted === true ? resourceVersion : undefined;
+    suspects.push({ uid, namespace, name, resourceVersion: undefined, unguarded: false, differs: true, adoptedAt });
   }
   return { suspects, objects, rows: count };
 }
@@ -118,14 +125,11 @@ async function lookFirst(context: AuditContext): Promise<FirstLook> {
 /** Read past every cache of the API server. */
 async function* objectsOf(context: AuditContext): AsyncGenerator<KubernetesObject> {
   const { client, resource, signal, clock, pageWaitMs } = context;
-  let continueToken: string | undefined;
-  do {
-    const from = continueToken === undefined ? {} : { continueToken };
-    const page = await client.list(resource, { limit: PAGE, metadataOnly: true, ...from }, signal);
+  for await (const page of pagesOf(client, resource, { metadataOnly: true, consistency: 'each-page' }, signal)) {
     yield* page.items;
-    ({ continueToken } = page);
-    if (continueToken !== undefined && pageWaitMs > 0) await sleep(clock, pageWaitMs, signal);
-  } while (continueToken !== undefined && !isAborted(signal));
+    if (isAborted(signal)) return;
+    if (page.continueToken !== undefined && pageWaitMs > 0) await sleep(clock, pageWaitMs, signal);
+  }
 }
 
 /** The row is read before the object: a row newer than an object that was read later is newer than the cluster. */
@@ -135,13 +139,20 @@ async function lookAgain(context: AuditContext, suspect: Suspect): Promise<Findi
   const object = await current({ client, resource }, suspect);
   const found: Finding[] = [];
   const add = (finding: FindingName, detail: string): void => {
-    const { uid, namespace, name } = suspect;
-    found.push({ finding, namespace, name, uid, detail, row });
+    const { uid, namespace, name, adoptedAt } = suspect;
+    const identity = row === undefined ? undefined : identityOf(row);
+    const adopted = identity !== undefined && identity.resourceVersion === adoptedAt;
+    found.push({ finding, namespace, name, uid, detail, row: adopted ? { ...identity, adopted } : identity });
   };
   const judged = suspect.differs ? judge(object, row, suspect.resourceVersion) : undefined;
   if (judged !== undefined) add(judged.finding, judged.detail);
   if (suspect.unguarded && object !== undefined && needsFinalizer(object)) add('unguarded', 'no finalizer');
   return found;
+}
+
+/** Findings are kept until the end, and a whole row has megabytes. */
+function identityOf({ uid, namespace, name, resourceVersion, state }: StoredIdentity): StoredIdentity {
+  return { uid, namespace, name, resourceVersion, state };
 }
 
 /** Undefined where the name is free or belongs to another object. */
@@ -202,12 +213,13 @@ async function readEverything(context: AuditContext): Promise<readonly Finding[]
   const found: Finding[] = [];
   let next: string | undefined;
   do {
-    const page = await storage.list(kind, { limit: CONTENT_PAGE, ...(next === undefined ? {} : { continue: next }) });
+    const more = next === undefined ? {} : { continue: next };
+    const page = await storage.list(kind, { limit: CONTENT_PAGE, bytes: CONTENT_BYTES, ...more });
     for (const stored of page.items) {
       const detail = unreadable(kind, stored);
       if (detail === undefined) continue;
       const { uid, namespace, name } = stored;
-      found.push({ finding: 'unreadable', namespace, name, uid, detail, row: stored });
+      found.push({ finding: 'unreadable', namespace, name, uid, detail, row: identityOf(stored) });
     }
     next = page.continue;
     if (next !== undefined && pageWaitMs > 0) await sleep(clock, pageWaitMs, signal);

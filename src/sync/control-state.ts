@@ -1,17 +1,21 @@
 // What people decide while the program runs, and what it must not forget when it starts again: open breakers, permission
 // to go on, and whether eviction is paused. It is in a ConfigMap, so that kubectl can read it and change it.
+import type { KubernetesObject } from '../api/object.ts';
 import { type Clock, sleep } from '../base/clock.ts';
 import { isJsonObject } from '../base/json.ts';
 import type { Logger } from '../base/logger.ts';
 import type { KubeClient, ObjectRef, Resource } from '../kube/client.ts';
 import { isKubeError } from '../kube/errors.ts';
-import type { BreakerState } from './deletion-breaker.ts';
+import type { BreakerScope, BreakerState } from './deletion-breaker.ts';
 
 const CONFIG_MAPS: Resource = { group: '', version: 'v1', plural: 'configmaps' };
 const EVICTION = 'eviction';
 const PAUSED = 'paused';
 
-const breakerKey = (kind: string): string => `breaker.${kind}`;
+const BREAKER = 'breaker';
+/** A kind has no dot, and neither has a namespace. */
+const breakerKey = ({ kind, namespace }: BreakerScope): string =>
+  [BREAKER, kind, ...(namespace === undefined ? [] : [namespace])].join('.');
 const resumedKey = (kind: string): string => `resumed.${kind}`;
 
 export function controlRef(namespace: string): ObjectRef {
@@ -26,8 +30,7 @@ type Data = Readonly<Record<string, string>>;
 /** null removes the key. */
 type Change = Readonly<Record<string, string | null>>;
 
-export interface OpenBreaker {
-  readonly kind: string;
+export interface OpenBreaker extends BreakerScope {
   readonly because: string;
   /** RFC 3339. */
   readonly since: string;
@@ -36,10 +39,11 @@ export interface OpenBreaker {
 /** Breakers that hold deletions, as the ConfigMap has them. */
 export function openBreakers(data: Data): readonly OpenBreaker[] {
   return Object.entries(data).flatMap(([key, value]) => {
-    const [what, kind] = key.split('.');
-    if (what !== 'breaker' || kind === undefined) return [];
+    const [what, kind, namespace] = key.split('.');
+    if (what !== BREAKER || kind === undefined) return [];
     const entry = parsed(value);
-    return [{ kind, because: entry['because'] ?? value, since: entry['since'] ?? '' }];
+    const scope = namespace === undefined ? { kind } : { kind, namespace };
+    return [{ ...scope, because: entry['because'] ?? value, since: entry['since'] ?? '' }];
   });
 }
 
@@ -48,13 +52,15 @@ export function isEvictionPaused(data: Data): boolean {
 }
 
 /** Lets deletions of the kinds go on, and keeps their breakers from opening again until then. */
-export function resumption(kinds: readonly string[], until: Date): Change {
-  return Object.fromEntries(
-    kinds.flatMap((kind) => [
-      [breakerKey(kind), null],
-      [resumedKey(kind), until.toISOString()],
-    ]),
-  );
+export function resumption(open: readonly BreakerScope[], kinds: readonly string[], until: Date): Change {
+  return Object.fromEntries([
+    ...open.filter(({ kind }) => kinds.includes(kind)).map((scope) => [breakerKey(scope), null]),
+    ...kinds.map((kind) => [resumedKey(kind), until.toISOString()]),
+  ]) as Change;
+}
+
+function overriddenIn(data: Data, kind: string, now: Date): boolean {
+  return Date.parse(data[resumedKey(kind)] ?? '') > now.getTime();
 }
 
 export function evictionPause(paused: boolean): Change {
@@ -63,7 +69,10 @@ export function evictionPause(paused: boolean): Change {
 
 /** The data of the ConfigMap; empty where there is none. */
 export async function readData(client: Pick<KubeClient, 'get'>, ref: ObjectRef): Promise<Data> {
-  const found = await client.get(ref);
+  return dataOf(await client.get(ref));
+}
+
+export function dataOf(found: KubernetesObject): Data {
   const data: unknown = found['data'];
   return isJsonObject(data) ? (data as Data) : {};
 }
@@ -77,12 +86,17 @@ export interface ControlStateOptions {
 }
 
 const PERIOD_MS = 5000;
+/** A ConfigMap holds a mebibyte. With more namespaces of a kind than this, the whole kind is held. */
+const MOST_NAMESPACES = 100;
 
 export class ControlState implements BreakerState {
   readonly #options: ControlStateOptions;
   #data: Data = {};
-  /** Opened here and not written yet. */
-  readonly #unwritten = new Map<string, string>();
+  #open: readonly OpenBreaker[] = [];
+  /** Opened here and not written yet, by key. */
+  readonly #unwritten = new Map<string, BreakerScope & { readonly because: string }>();
+  /** One at a time: an answer that was on its way while a breaker was written must not close it. */
+  #refreshing: Promise<void> = Promise.resolve();
   #complained = false;
   readonly #loaded = Promise.withResolvers<undefined>();
 
@@ -103,12 +117,16 @@ export class ControlState implements BreakerState {
     this.#loaded.resolve(undefined);
   }
 
-  /** Writes what is not written and reads what is there. Never throws. */
-  async refresh(): Promise<void> {
+  /** Writes what is not written and reads what is there, after those that were asked for before. Never throws. */
+  refresh(): Promise<void> {
+    this.#refreshing = this.#refreshing.then(() => this.#refresh());
+    return this.#refreshing;
+  }
+
+  async #refresh(): Promise<void> {
     const { client, ref, logger } = this.#options;
     try {
-      await this.#writeOpened();
-      this.#take(await readData(client, ref));
+      this.#take(await this.#writeOpened(await client.get(ref)));
       this.#complained = false;
       this.#loaded.resolve(undefined);
     } catch (error) {
@@ -119,48 +137,75 @@ export class ControlState implements BreakerState {
     }
   }
 
-  openBecause(kind: string): string | undefined {
-    return this.#unwritten.get(kind) ?? openBreakers(this.#data).find((each) => each.kind === kind)?.because;
+  openBecause(kind: string, namespace: string): string | undefined {
+    const scopes = [{ kind }, { kind, namespace }];
+    const unwritten = scopes.map((scope) => this.#unwritten.get(breakerKey(scope))).find((each) => each !== undefined);
+    return unwritten?.because ?? this.#open.find((each) => each.kind === kind && includes(each, namespace))?.because;
   }
 
-  open(kind: string, because: string): void {
+  open(wanted: BreakerScope, because: string): void {
     const { logger, onBreaker } = this.#options;
-    logger.error({ kind, because }, 'Deletions are held; they go on after: ingester resume');
-    this.#unwritten.set(kind, because);
+    const { kind } = wanted;
+    const scope = this.#namespacesOf(kind) < MOST_NAMESPACES ? wanted : { kind };
+    logger.error({ ...scope, because }, 'Deletions are held; they go on after: ingester resume');
+    this.#unwritten.set(breakerKey(scope), { ...scope, because });
     onBreaker?.(kind, true);
     void this.refresh();
   }
 
+  #namespacesOf(kind: string): number {
+    return [...this.#open, ...this.#unwritten.values()].filter((each) => each.kind === kind).length;
+  }
+
   overridden(kind: string): boolean {
-    const until = Date.parse(this.#data[resumedKey(kind)] ?? '');
-    return until > this.#options.clock.now().getTime();
+    return overriddenIn(this.#data, kind, this.#options.clock.now());
   }
 
   get evictionPaused(): boolean {
     return isEvictionPaused(this.#data);
   }
 
-  async #writeOpened(): Promise<void> {
+  /** Gives the data as they are then. What a person has let go on meanwhile is not opened after all. */
+  async #writeOpened(read: KubernetesObject): Promise<Data> {
     const { client, ref, clock } = this.#options;
-    for (const [kind, because] of [...this.#unwritten]) {
-      const value = JSON.stringify({ because, since: clock.now().toISOString() });
-      await client.mergePatch(ref, { data: { [breakerKey(kind)]: value, [resumedKey(kind)]: null } });
-      this.#data = { ...this.#data, [breakerKey(kind)]: value };
-      this.#unwritten.delete(kind);
+    const opened = [...this.#unwritten];
+    const meant = opened.filter(([, { kind }]) => !overriddenIn(dataOf(read), kind, clock.now()));
+    let data = dataOf(read);
+    if (meant.length > 0) {
+      const since = clock.now().toISOString();
+      const changes = meant.flatMap(([key, { kind, because }]) => [
+        [key, JSON.stringify({ because, since })],
+        [resumedKey(kind), null],
+      ]);
+      const { resourceVersion } = read.metadata;
+      const patch = { metadata: { resourceVersion }, data: Object.fromEntries(changes) as Change };
+      data = dataOf(await client.mergePatch(ref, patch));
     }
+    for (const [key, entry] of opened) if (this.#unwritten.get(key) === entry) this.#unwritten.delete(key);
+    for (const [, { kind }] of opened)
+      this.#options.onBreaker?.(
+        kind,
+        openBreakers(data).some((each) => each.kind === kind),
+      );
+    return data;
   }
 
   #take(data: Data): void {
     const { logger, onBreaker } = this.#options;
-    const before = openBreakers(this.#data).map(({ kind }) => kind);
-    const after = new Set(openBreakers(data).map(({ kind }) => kind));
+    const before = new Set(this.#open.map(({ kind }) => kind));
     this.#data = data;
-    for (const kind of before.filter((each) => !after.has(each))) {
+    this.#open = openBreakers(data);
+    const after = new Set([...this.#open, ...this.#unwritten.values()].map(({ kind }) => kind));
+    for (const kind of [...before].filter((each) => !after.has(each))) {
       logger.info({ kind }, 'Deletions go on');
       onBreaker?.(kind, false);
     }
     for (const kind of after) onBreaker?.(kind, true);
   }
+}
+
+function includes(scope: BreakerScope, namespace: string): boolean {
+  return scope.namespace === undefined || scope.namespace === namespace;
 }
 
 function parsed(value: string): Readonly<Record<string, string>> {

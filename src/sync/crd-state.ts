@@ -1,5 +1,5 @@
 import type { KindDefinition } from '../api/kind.ts';
-import { crdName } from '../api/kinds.ts';
+import { crdName } from '../api/kind-names.ts';
 import type { KubeClient } from '../kube/client.ts';
 
 const resource = { group: 'apiextensions.k8s.io', version: 'v1', plural: 'customresourcedefinitions' };

@@ -4,7 +4,14 @@ import { identityOf, type KubernetesObject, objectKey } from '../api/object.ts';
 import type { Logger } from '../base/logger.ts';
 import type { StoredIdentity } from '../storage/metadata-storage.ts';
 import { rowsInCluster } from './known-rows.ts';
-import { confirmVanished, judgeVanished, markVanished, type VanishedContext, type VanishedLimits } from './vanished.ts';
+import {
+  confirmVanished,
+  isAdopted,
+  judgeMissing,
+  markVanished,
+  type VanishedContext,
+  type VanishedLimits,
+} from './vanished.ts';
 
 export interface DifferenceOptions extends VanishedContext {
   /** Identities of the objects the API server listed; only complete once its list is. */
@@ -65,9 +72,10 @@ export class Difference {
   /** Marks rows whose objects were deleted while nobody watched, and counts them. Throws where it cannot tell. */
   async repairMissedDeletes(): Promise<number> {
     const { logger } = this.#options;
-    const candidates = this.#missing;
+    const missing = this.#missing;
     this.#missing = [];
-    if (candidates.length === 0 || !this.#isCredible(candidates.length)) return 0;
+    const candidates = missing.length === 0 ? [] : await this.#credible(missing);
+    if (candidates.length === 0) return 0;
     const vanished = await confirmVanished(this.#options, candidates);
     const counts = { rows: this.#rows, vanished: vanished.length };
     const marked = await markVanished(this.#options, vanished, 'missing from the API server at the start');
@@ -75,16 +83,25 @@ export class Difference {
     return marked;
   }
 
-  #isCredible(vanished: number): boolean {
+  async #credible(missing: readonly StoredIdentity[]): Promise<readonly StoredIdentity[]> {
     const { limits, logger, kind } = this.#options;
-    const counts = { rows: this.#rows, vanished };
-    const verdict = judgeVanished(counts, limits);
-    if (verdict === 'mark') return true;
-    logger.error(
-      { ...counts, verdict },
-      `MySQL has ${kind.kind} objects that this cluster does not, too many to believe that they were deleted; ` +
-        'their rows stay as they are. Check that cluster and database belong together, then run: ingester audit',
-    );
-    return false;
+    const belief = await judgeMissing(this.#options, { rows: this.#rows, missing }, limits);
+    if (belief.expected !== 'mark') {
+      logger.error(
+        { rows: this.#rows, vanished: missing.length, verdict: belief.expected },
+        `MySQL has ${kind.kind} objects that this cluster does not, too many to believe that they were deleted; ` +
+          'their rows stay as they are. Check that cluster and database belong together, then run: ingester audit',
+      );
+      return [];
+    }
+    if (belief.adopted === 'mark') return missing;
+    const expected = missing.filter((row) => !isAdopted(row));
+    if (expected.length < missing.length) {
+      logger.warn(
+        { kind: kind.kind, rows: missing.length - expected.length },
+        'Archives of the original stay evicting: nothing shows that this is their cluster; see docs/audit.md',
+      );
+    }
+    return expected;
   }
 }

@@ -6,8 +6,10 @@ import { BUNDLE_LABEL, BUNDLE_NAME } from '../api/names.ts';
 import { hasFinalizer, type KubernetesObject } from '../api/object.ts';
 import { isAborted } from '../base/abort.ts';
 import { type Clock, sleep } from '../base/clock.ts';
+import { messageOf } from '../base/errors.ts';
 import type { KubeClient, Resource } from '../kube/client.ts';
 import { isKubeError } from '../kube/errors.ts';
+import { pagesOf } from '../kube/pages.ts';
 import { setPhase } from './drain-marker.ts';
 import { DrainStoppedError, DrainStuckError } from './errors.ts';
 import { removeFinalizerPatch } from './finalizer.ts';
@@ -35,6 +37,8 @@ export interface DrainResult {
   /** Objects released, by kind; kinds whose CRD is not installed are left out. */
   readonly released: Readonly<Record<string, number>>;
   readonly admissionRemoved: readonly string[];
+  /** The query API is served no more under the address of the API server. */
+  readonly registrationsRemoved: readonly string[];
 }
 
 const PAGE = 500;
@@ -47,14 +51,20 @@ const ADMISSION = 'admissionregistration.k8s.io';
 const GUARD_COMPONENT = 'guard';
 const COMPONENT_LABEL = 'app.kubernetes.io/component';
 
-const admissionPlurals = [
+const resourcesOf = (group: string, plurals: readonly string[]): readonly Resource[] =>
+  plurals.map((plural) => ({ group, version: 'v1', plural }));
+
+const admission = resourcesOf(ADMISSION, [
   'mutatingwebhookconfigurations',
   'validatingwebhookconfigurations',
   'mutatingadmissionpolicybindings',
   'mutatingadmissionpolicies',
   'validatingadmissionpolicybindings',
   'validatingadmissionpolicies',
-] as const;
+]);
+
+/** Once its servers are removed, no namespace of the cluster could be deleted, that of the bundle included. */
+const registrations = resourcesOf('apiregistration.k8s.io', ['apiservices']);
 
 export async function drain(options: DrainOptions): Promise<DrainResult> {
   try {
@@ -70,34 +80,37 @@ async function drainAll(options: DrainOptions): Promise<DrainResult> {
   const deadline = clock.monotonicMs() + options.timeoutMs;
   await setPhase(client, namespace, 'draining');
   progress.note(`Marked as draining (ConfigMap ${namespace}/ingester-drain): no object is guarded any more.`);
-  const admissionRemoved = await removeAdmission(options);
-  const released: Record<string, number> = {};
+  const admissionRemoved = await removeOfBundle(options, admission);
+  const registrationsRemoved = await removeOfBundle(options, registrations);
+  const pass: Pass = { released: {}, refusals: new Set() };
   let quietSince: number | undefined;
   for (;;) {
-    const guarded = await releaseAll(options, released);
+    const guarded = await releaseAll(options, pass);
     if (isAborted(options.signal)) throw new DrainStoppedError();
     if (guarded > 0) quietSince = undefined;
     else quietSince ??= clock.monotonicMs();
     if (quietSince !== undefined && clock.monotonicMs() - quietSince >= QUIET_MS) break;
-    if (clock.monotonicMs() > deadline) throw new DrainStuckError(guarded);
+    if (clock.monotonicMs() > deadline) throw new DrainStuckError(guarded, [...pass.refusals].at(-1));
     await sleep(clock, BETWEEN_PASSES_MS, options.signal);
   }
   await setPhase(client, namespace, 'drained');
   progress.note('No object is guarded. The bundle may be removed.');
-  return { released, admissionRemoved };
+  return { released: pass.released, admissionRemoved, registrationsRemoved };
 }
 
-/** Of the bundle only, found by its label. A kind of configuration that the server does not know has none. */
-async function removeAdmission({ client, progress, signal }: DrainOptions): Promise<readonly string[]> {
+/** Found by the label of the bundle. A resource that the server does not know has no objects. */
+async function removeOfBundle(
+  { client, progress, signal }: DrainOptions,
+  resources: readonly Resource[],
+): Promise<readonly string[]> {
   const removed: string[] = [];
   const labelSelector = `${BUNDLE_LABEL}=${BUNDLE_NAME},${COMPONENT_LABEL}!=${GUARD_COMPONENT}`;
-  for (const plural of admissionPlurals) {
-    const resource = { group: ADMISSION, version: 'v1', plural };
+  for (const resource of resources) {
     const found = await orNothing(() => client.list(resource, { limit: PAGE, labelSelector }, signal));
     for (const { metadata } of found?.items ?? []) {
       await orNothing(() => client.delete({ resource, namespace: '', name: metadata.name }, {}));
-      removed.push(`${plural}/${metadata.name}`);
-      progress.note(`Deleted ${plural}/${metadata.name}.`);
+      removed.push(`${resource.plural}/${metadata.name}`);
+      progress.note(`Deleted ${resource.plural}/${metadata.name}.`);
     }
   }
   return removed;
@@ -113,7 +126,8 @@ async function orNothing<T>(call: () => Promise<T>): Promise<T | undefined> {
 }
 
 /** One pass over every object of every kind; how many were guarded when they were listed. */
-async function releaseAll(options: DrainOptions, released: Record<string, number>): Promise<number> {
+async function releaseAll(options: DrainOptions, pass: Pass): Promise<number> {
+  const { released, refusals } = pass;
   let guarded = 0;
   for (const { kind, resource } of options.kinds) {
     if (isAborted(options.signal)) break;
@@ -123,7 +137,7 @@ async function releaseAll(options: DrainOptions, released: Record<string, number
     try {
       for await (const page of guardedPages(options, resource)) {
         left += page.length;
-        count += await releasePage(options, resource, page);
+        count += await releasePage({ ...options, refusals }, resource, page);
         released[kind.kind] = (released[kind.kind] ?? 0) + count;
         count = 0;
       }
@@ -142,18 +156,25 @@ async function* guardedPages(
   { client, signal }: DrainOptions,
   resource: Resource,
 ): AsyncGenerator<readonly KubernetesObject[]> {
-  let continueToken: string | undefined;
-  do {
-    const from = continueToken === undefined ? {} : { continueToken };
-    const page = await client.list(resource, { limit: PAGE, metadataOnly: true, ...from }, signal);
+  for await (const page of pagesOf(client, resource, { metadataOnly: true, consistency: 'each-page' }, signal)) {
     yield page.items.filter(hasFinalizer);
-    ({ continueToken } = page);
-  } while (continueToken !== undefined && !isAborted(signal));
+    if (isAborted(signal)) return;
+  }
 }
 
-/** An object that changed meanwhile is taken in the next pass; one that is gone is released. */
+/** What the passes of a drain add up to. */
+interface Pass {
+  readonly released: Record<string, number>;
+  /** What the API server said where it refused; each once. */
+  readonly refusals: Set<string>;
+}
+
+/** Which objects they were does not matter: a policy that refuses one refuses many. */
+const TOLD_REFUSALS = 10;
+
+/** An object that changed meanwhile or was refused is taken in the next pass; one that is gone is released. */
 async function releasePage(
-  { client, signal }: DrainOptions,
+  { client, signal, progress, refusals }: DrainOptions & Pick<Pass, 'refusals'>,
   resource: Resource,
   page: readonly KubernetesObject[],
 ): Promise<number> {
@@ -166,7 +187,13 @@ async function releasePage(
     } catch (error) {
       if (isKubeError(error, 'Conflict')) return false;
       if (isKubeError(error, 'NotFound')) return true;
-      throw error;
+      if (!isKubeError(error, 'Refused')) throw error;
+      const refusal = messageOf(error);
+      if (!refusals.has(refusal) && refusals.size < TOLD_REFUSALS) {
+        refusals.add(refusal);
+        progress.note(`Refused, trying again: ${refusal}`);
+      }
+      return false;
     }
   });
   return outcomes.filter((done) => done).length;

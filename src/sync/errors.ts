@@ -41,11 +41,13 @@ export class ProbeFailedError extends CodedError {
 
 /** The time that was allowed is over and objects are still guarded. */
 export class DrainStuckError extends CodedError {
-  constructor(guarded: number) {
+  constructor(guarded: number, refusal: string | undefined) {
     super(
       'DRAIN_STUCK',
       `${guarded} objects were guarded when they were last listed. ` +
-        'Something adds the finalizer again: look for a webhook of the bundle that was installed again, then run it again.',
+        (refusal === undefined
+          ? 'Something adds the finalizer again: look for a webhook of the bundle that was installed again, then run it again.'
+          : `The API server refuses to release some of them: ${refusal}`),
       { retry: 'yes' },
     );
   }

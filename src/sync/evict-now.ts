@@ -1,29 +1,14 @@
-import type { KindDefinition } from '../api/kind.ts';
 import type { KubernetesObject } from '../api/object.ts';
 import { objectKey } from '../api/object.ts';
-import { type Clock, sleep } from '../base/clock.ts';
+import { sleep } from '../base/clock.ts';
 import { CodedError, messageOf } from '../base/errors.ts';
-import type { Logger } from '../base/logger.ts';
-import type { KubeClient, Resource } from '../kube/client.ts';
+import type { KubeClient } from '../kube/client.ts';
 import { isKubeError } from '../kube/errors.ts';
-import type { MetadataStorage } from '../storage/metadata-storage.ts';
-import type { SensitiveValues } from '../storage/sensitive.ts';
-import { lenientEncoder } from './encode.ts';
+import type { ReconcileResult } from '../runtime/reconcile.ts';
+import type { StoredObject } from '../storage/metadata-storage.ts';
 import type { Chosen } from './eviction-rules.ts';
+import type { FlowOptions } from './flow.ts';
 import { ObjectReconciler } from './reconciler.ts';
-
-export interface EvictNowOptions {
-  readonly kind: KindDefinition;
-  readonly resource: Resource;
-  readonly client: KubeClient;
-  readonly storage: MetadataStorage;
-  readonly sensitive: SensitiveValues;
-  readonly evictImmutableKinds: boolean;
-  /** Evictions a second; 0 for no limit. */
-  readonly perSecond: number;
-  readonly clock: Clock;
-  readonly logger: Logger;
-}
 
 export interface EvictedNow {
   readonly namespace: string;
@@ -33,44 +18,69 @@ export interface EvictedNow {
   readonly reason?: string;
 }
 
+type Outcome = Pick<EvictedNow, 'outcome' | 'reason'>;
+
 /** The orphan finalizer of Kubernetes takes its time; the reconciler sees to the rest. */
-const ATTEMPTS = 50;
+const LONGEST_MS = 15_000;
 const PAUSE_MS = 200;
 
-/** Evicts one chosen object with the reconciler's own flows, whether or not a reconciler runs. */
-export async function evictNow(chosen: Chosen, options: EvictNowOptions, signal: AbortSignal): Promise<EvictedNow> {
-  const { client, resource, kind, clock } = options;
-  const { namespace, name, rule, uid } = chosen;
-  const facts = { namespace, name, rule };
-  const retained: string[] = [];
-  const ref = { resource, namespace, name };
-  const { perSecond: _, ...flow } = options;
-  const reconciler = new ObjectReconciler({
-    ...flow,
-    encode: lenientEncoder(options.logger),
-    getObject: () => readSame(client, ref, uid),
-    chosenBy: (object) => (object.metadata.resourceVersion === chosen.resourceVersion ? rule : undefined),
-    witness: (_object, reason, note) => {
-      if (reason === 'Retained' || reason === 'RecreatedAfterEviction') retained.push(note);
-    },
-  });
+/**
+ * Evicts one chosen object, whether or not a reconciler runs: by the reconciler's own flows, with all of its guards, which
+ * `flow` brings as they are made for it. It begins only with exactly what was chosen and goes on only with what it began.
+ */
+export async function evictNow(chosen: Chosen, flow: FlowOptions, signal: AbortSignal): Promise<EvictedNow> {
+  const { namespace, name, rule } = chosen;
   try {
-    for (let attempt = 0; attempt < ATTEMPTS && !signal.aborted; attempt += 1) {
-      await reconciler.reconcile(objectKey({ metadata: chosen }));
-      const now = await readSame(client, ref, uid);
-      if (retained[0] !== undefined) return { ...facts, outcome: 'retained', reason: retained[0] };
-      const stored = await options.storage.getById(kind, uid);
-      if (stored?.state === 'evicted') return { ...facts, outcome: 'evicted' };
-      if (now === undefined) return { ...facts, outcome: 'changed', reason: `it was deleted meanwhile` };
-      if (now.metadata.deletionTimestamp === undefined && now.metadata.resourceVersion !== chosen.resourceVersion)
-        return { ...facts, outcome: 'changed', reason: 'it changed after it was chosen' };
-      await sleep(clock, PAUSE_MS, signal);
-    }
-    return { ...facts, outcome: 'failed', reason: 'it takes long; the reconciler goes on with it' };
+    return { namespace, name, rule, ...(await evict(chosen, flow, signal)) };
   } catch (error) {
     if (!(error instanceof CodedError)) throw error;
-    return { ...facts, outcome: 'failed', reason: `${error.code}: ${messageOf(error)}` };
+    return { namespace, name, rule, outcome: 'failed', reason: `${error.code}: ${messageOf(error)}` };
   }
+}
+
+async function evict(chosen: Chosen, flow: FlowOptions, signal: AbortSignal): Promise<Outcome> {
+  const { client, clock, kind, pace, resource, storage, witness } = flow;
+  const retained: string[] = [];
+  const read = (): Promise<KubernetesObject | undefined> =>
+    readSame(client, { resource, namespace: chosen.namespace, name: chosen.name }, chosen.uid);
+  const reconciler = new ObjectReconciler({
+    ...flow,
+    getObject: read,
+    witness: (object, reason, note) => {
+      if (reason === 'Retained' || reason === 'RecreatedAfterEviction') retained.push(note);
+      witness?.(object, reason, note);
+    },
+  });
+  const deadlineMs = clock.monotonicMs() + LONGEST_MS;
+  while (!signal.aborted && clock.monotonicMs() < deadlineMs) {
+    const now = verdict(chosen, await read(), await storage.getById(kind, chosen.uid));
+    if (now !== undefined) return now;
+    if (pace?.paused() === true) return { outcome: 'failed', reason: 'eviction was paused meanwhile' };
+    const result = await reconciler.reconcile(objectKey({ metadata: chosen }));
+    if (retained[0] !== undefined) return { outcome: 'retained', reason: retained[0] };
+    await sleep(clock, waitMs(result), signal);
+  }
+  return { outcome: 'failed', reason: 'it takes long; the reconciler goes on with it' };
+}
+
+/** Pure. Undefined where there is something to do: it is as it was chosen, or on the way out that was begun. */
+export function verdict(
+  chosen: Pick<Chosen, 'resourceVersion'>,
+  object: KubernetesObject | undefined,
+  row: Pick<StoredObject, 'state'> | undefined,
+): Outcome | undefined {
+  if (row?.state === 'evicted') return { outcome: 'evicted' };
+  if (object === undefined) return { outcome: 'changed', reason: 'it was deleted meanwhile' };
+  const { deletionTimestamp, resourceVersion } = object.metadata;
+  if (deletionTimestamp !== undefined)
+    return row?.state === 'evicting' ? undefined : { outcome: 'changed', reason: 'it is being deleted' };
+  return resourceVersion === chosen.resourceVersion
+    ? undefined
+    : { outcome: 'changed', reason: 'it changed after it was chosen' };
+}
+
+function waitMs(result: ReconcileResult): number {
+  return result.kind === 'done' ? PAUSE_MS : Math.min(PAUSE_MS, result.delayMs);
 }
 
 /** Undefined where the object is gone, also when another one has its name. */

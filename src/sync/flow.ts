@@ -35,12 +35,16 @@ export interface FlowOptions {
   readonly pruneArchived?: 'archive' | 'delete';
   /** Name of the eviction rule that has chosen exactly this state of the object. */
   readonly chosenBy?: (object: KubernetesObject) => string | undefined;
+  /** Whether the eviction that was requested of exactly this state is asked for by no rule any more. */
+  readonly isWithdrawn?: (object: KubernetesObject) => boolean;
   readonly pace?: EvictionPace;
   readonly breaker?: DeletionBreaker;
   readonly definitions?: Pick<DefinitionGuard, 'isBeingRemoved'>;
   /** Missing: deletions wait for MySQL for as long as it takes. */
   readonly outage?: OutageRelease;
   readonly witness?: Witness;
+  /** Told of each object whose final state is in MySQL, or on disk until MySQL is back. */
+  readonly onFinished?: (uid: string) => void;
   /** Missing: nobody is told under which names objects leave. */
   readonly names?: Pick<NameKeeper, 'remember'>;
   /** Whether finalizers may be added now; they may unless given. `no` while the bundle is drained. */

@@ -5,9 +5,9 @@ import { PROPAGATION_ANNOTATION } from '../api/names.ts';
 import type { KubernetesObject } from '../api/object.ts';
 import type { DeleteOptions } from '../kube/client.ts';
 import { done, type ReconcileResult } from '../runtime/reconcile.ts';
+import { endRow, holdDeletion } from './counted-deletion.ts';
 import { PropagationInvalidError } from './errors.ts';
 import { type Flow, preconditions, refuseStale } from './flow.ts';
-import { pausedResult } from './release-flow.ts';
 
 type PropagationPolicy = NonNullable<DeleteOptions['propagationPolicy']>;
 
@@ -16,7 +16,7 @@ const policies: readonly PropagationPolicy[] = ['Orphan', 'Background', 'Foregro
 export async function deleteMarked(flow: Flow, object: KubernetesObject): Promise<ReconcileResult> {
   const first = await flow.guardFirst(object);
   if (first !== undefined) return first;
-  const { storage, client, clock, breaker } = flow.options;
+  const { storage, client, clock } = flow.options;
   const row = flow.row(object);
   const propagation = propagationOf(object);
   if (propagation === 'invalid') {
@@ -25,13 +25,10 @@ export async function deleteMarked(flow: Flow, object: KubernetesObject): Promis
     flow.options.witness?.(object, 'PropagationInvalid', error.message);
     throw error;
   }
-  const paused = breaker?.admit(object.metadata.uid);
-  if (paused !== undefined) {
-    await storage.upsert(row);
-    return pausedResult(flow, object, paused);
-  }
   flow.log(object, 'info', 'Object marked for deletion via annotation');
-  refuseStale(await storage.delete(row, clock.now()), object);
+  const ended = await endRow(flow, object, { ending: 'deleted', write: () => storage.delete(row, clock.now()) });
+  if ('held' in ended) return holdDeletion(flow, object, ended.held);
+  refuseStale(ended.outcome, object);
   const policy = propagation === undefined ? {} : { propagationPolicy: propagation };
   await client.delete(flow.ref(object), { ...preconditions(object), ...policy });
   return done;

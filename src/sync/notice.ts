@@ -16,6 +16,8 @@ export type NoticeReason =
   | 'PropagationInvalid'
   | 'DeletionsPaused'
   | 'TerminatingBlocked'
+  | 'StorageOff'
+  | 'WriteRefused'
   | 'ReleasedDefinitionRemoved'
   | 'ReleasedToSpool';
 
@@ -34,6 +36,10 @@ const meanings: Readonly<Record<NoticeReason, Meaning>> = {
   DeletionsPaused: { type: 'Warning', action: 'Delete' },
   /** Terminating for more than a minute; the note says what it waits for. */
   TerminatingBlocked: { type: 'Warning', action: 'Delete' },
+  /** Terminating while metadata storage is off, so that no reconciler stores its final state. */
+  StorageOff: { type: 'Warning', action: 'Delete' },
+  /** A policy, a webhook or the rights refuse what has to be written to the object; the note has their words. */
+  WriteRefused: { type: 'Warning', action: 'Write' },
   /** Released because its definition is being removed; the row is kept as evicted. */
   ReleasedDefinitionRemoved: { type: 'Warning', action: 'Release' },
   /** Released while MySQL was away; the final state is on disk until MySQL is back. */

@@ -12,9 +12,8 @@ import { encodeObject } from '../proto/encode.ts';
 import { columnValues } from '../storage/columns.ts';
 import type { AdoptedRow, OriginalRow } from '../storage/original.ts';
 import type { SensitiveValues } from '../storage/sensitive.ts';
+import { NO_TIME, storableTime } from '../storage/times.ts';
 import { storedForm } from './row.ts';
-
-const NO_TIME = '1970-01-01T00:00:00Z';
 
 export function readOriginal(kind: KindDefinition, row: OriginalRow, sensitive: SensitiveValues): AdoptedRow {
   const content = fromJson(row) ?? fromProto(kind, row);
@@ -27,7 +26,7 @@ export function readOriginal(kind: KindDefinition, row: OriginalRow, sensitive: 
     namespace: metadata.namespace,
     name: metadata.name,
     generation: Number.isSafeInteger(metadata.generation) ? Number(metadata.generation) : 0,
-    createTime: row.createTime ?? timeOr(NO_TIME, metadata.creationTimestamp),
+    createTime: row.createTime ?? storableTime(metadata.creationTimestamp) ?? NO_TIME,
     json: (same ? row.json : null) ?? JSON.stringify(stored),
     proto: (same ? row.proto : null) ?? encoded(kind, stored, row.proto),
     contentHash: contentHash(stored),
@@ -39,11 +38,6 @@ export function readOriginal(kind: KindDefinition, row: OriginalRow, sensitive: 
 /** Every object of an immutable kind that the original saw, and every marked one, is in its database only. */
 function isEvicted(kind: KindDefinition, { deleteTime }: OriginalRow, object: KubernetesObject): boolean {
   return deleteTime === undefined && (kind.immutable || isMarkedImmutable(object));
-}
-
-function timeOr(otherwise: string, value: string | undefined): string {
-  const time = new Date(value ?? '');
-  return Number.isNaN(time.getTime()) ? otherwise : time.toISOString();
 }
 
 function fromJson({ json }: OriginalRow): JsonObject | undefined {

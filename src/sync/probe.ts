@@ -56,7 +56,7 @@ async function whyUnguarded({ client, namespace }: ProbeOptions): Promise<string
     const created = await client.create(PROJECTS, namespace, project, { dryRun: true });
     return hasFinalizer(created)
       ? undefined
-      : 'a new object is accepted without the finalizer: admission is not installed';
+      : 'a new object is accepted without the finalizer: admission is not installed, or metadata storage is off';
   } catch (error) {
     return messageOf(error);
   }

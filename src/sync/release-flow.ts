@@ -1,18 +1,15 @@
 // An object that is being deleted, whoever asked: its final state goes into MySQL, then our finalizer comes off. States
 // that other finalizers still bring about are stored the same way.
 import { FINALIZER } from '../api/names.ts';
-import { hasFinalizer, type KubernetesObject } from '../api/object.ts';
+import { deletionTimeOf, hasFinalizer, type KubernetesObject } from '../api/object.ts';
 import { done, type ReconcileResult } from '../runtime/reconcile.ts';
+import { endRow, holdDeletion } from './counted-deletion.ts';
 import { type Ending, endingOf, storeEnding } from './ending.ts';
+import { BLOCKED_MS } from './failure.ts';
 import { removeFinalizerPatch } from './finalizer.ts';
-import { type Flow, refuseStale } from './flow.ts';
+import { type Flow, preconditions, refuseStale } from './flow.ts';
 import { isOutage } from './outage-release.ts';
 import { proveStored } from './proof.ts';
-
-/** After so long, an object that is still there gets an event that says why. */
-export const BLOCKED_MS = 60_000;
-/** While a breaker is open, how often it is looked whether it still is. */
-const PAUSED_MS = 10_000;
 
 export async function release(flow: Flow, object: KubernetesObject): Promise<ReconcileResult> {
   flow.log(object, 'info', 'Object is being deleted');
@@ -49,13 +46,12 @@ async function rememberName({ options }: Flow, object: KubernetesObject, ending:
 async function secure(flow: Flow, object: KubernetesObject, ending: Ending): Promise<ReconcileResult | undefined> {
   const { storage, kind } = flow.options;
   const row = flow.row(object);
-  const paused = await pausedBecause(flow, object, ending);
-  if (paused !== undefined) {
-    await storage.upsert(row);
-    return pausedResult(flow, object, paused);
-  }
-  refuseOrIgnoreStale(await storeEnding(storage, row, { ending, at: deletedAt(flow, object) }), object);
-  if (!hasFinalizer(object)) return awaitOthers(flow, object);
+  const write = () => storeEnding(storage, row, { ending, at: deletedAt(flow, object) });
+  const ended = await endRow(flow, object, { ending, write });
+  if ('held' in ended) return holdDeletion(flow, object, ended.held);
+  refuseOrIgnoreStale(ended.outcome, object);
+  if (ended.outcome !== 'stale') flow.options.onFinished?.(row.uid);
+  if (!hasFinalizer(object)) return (await finished(flow, object)) ?? awaitOthers(flow, object);
   if (ending === 'evicted') {
     await proveStored(flow.options, row, ['evicted', 'deleted']);
     return undefined;
@@ -71,40 +67,28 @@ function refuseOrIgnoreStale(outcome: Parameters<typeof refuseStale>[0], object:
   if (hasFinalizer(object)) refuseStale(outcome, object);
 }
 
-/** Only what would newly mark a row as deleted counts for the breaker. */
-async function pausedBecause(flow: Flow, object: KubernetesObject, ending: Ending): Promise<string | undefined> {
-  const { breaker, storage, kind } = flow.options;
-  if (breaker === undefined || ending === 'evicted') return undefined;
-  const stored = await storage.getById(kind, object.metadata.uid);
-  const alreadyEnding = stored !== undefined && stored.state !== 'live';
-  return alreadyEnding && !(ending === 'deleted' && stored.state === 'evicting')
-    ? undefined
-    : breaker.admit(object.metadata.uid);
-}
-
-export function pausedResult(flow: Flow, object: KubernetesObject, because: string): ReconcileResult {
-  flow.options.witness?.(object, 'DeletionsPaused', because);
-  return { kind: 'requeue-after', delayMs: PAUSED_MS };
-}
-
 /** The outage policy: true where the finalizer came off although MySQL does not have the final state yet. */
 async function releasedUnsaved(
   flow: Flow,
   object: KubernetesObject,
   failed: { readonly ending: Ending; readonly error: unknown },
 ): Promise<boolean> {
-  const { outage, client, witness, kind } = flow.options;
+  const { outage, breaker, client, witness, kind } = flow.options;
   if (outage === undefined || !hasFinalizer(object) || !isOutage(failed.error) || !outage.isDue(object)) return false;
+  // Nobody can say whether its row has ended, so that it counts.
+  if (failed.ending !== 'evicted' && breaker?.admit(object.metadata) !== undefined) return false;
   const at = deletedAt(flow, object);
   if (!(await outage.keep({ kind, object, ending: failed.ending, at }))) return false;
+  flow.options.onFinished?.(object.metadata.uid);
   await client.patch(flow.ref(object), removeFinalizerPatch(object));
   flow.log(object, 'warn', 'Finalizer removed while MySQL is away; the final state is on disk until it is back');
   witness?.(object, 'ReleasedToSpool', 'MySQL is away for too long; the final state is on disk until it is back.');
   return true;
 }
 
-function deletedAt(flow: Flow, { metadata }: KubernetesObject): Date {
-  return metadata.deletionTimestamp === undefined ? flow.options.clock.now() : new Date(metadata.deletionTimestamp);
+function deletedAt(flow: Flow, object: KubernetesObject): Date {
+  const now = flow.options.clock.now();
+  return deletionTimeOf(object, now) ?? now;
 }
 
 function delayLeftMs(flow: Flow, object: KubernetesObject): number {
@@ -112,6 +96,16 @@ function delayLeftMs(flow: Flow, object: KubernetesObject): number {
   // Who asked by annotation asked for it to happen now.
   if (deletionDelayMs === 0 || endingOf(object, { kind, evictImmutableKinds }) === 'deleted') return 0;
   return Math.max(0, deletedAt(flow, object).getTime() + deletionDelayMs - clock.now().getTime());
+}
+
+/**
+ * The API server keeps an object that is being deleted only for its finalizers. One that has none was created so, and
+ * stays until it is deleted indeed. Undefined where there are others.
+ */
+async function finished(flow: Flow, object: KubernetesObject): Promise<ReconcileResult | undefined> {
+  if ((object.metadata.finalizers ?? []).length > 0) return undefined;
+  await flow.options.client.delete(flow.ref(object), preconditions(object));
+  return done;
 }
 
 /** Ours is off. Others hold it; if they do so for long, that is said on the object. */

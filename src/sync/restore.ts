@@ -8,13 +8,14 @@ import {
   IMMUTABLE_ANNOTATION,
   REQUESTED_BY_ANNOTATION,
   RESTORED_FROM_ANNOTATION,
+  UNGUARDED_ANNOTATION,
 } from '../api/names.ts';
 import type { KubernetesObject } from '../api/object.ts';
 import { isJsonObject, type JsonObject, valueAt } from '../base/json.ts';
 import { parseLossless } from '../base/lossless-json.ts';
 import type { KubeClient, ObjectRef, Resource } from '../kube/client.ts';
 import { isKubeError } from '../kube/errors.ts';
-import type { MetadataStorage, StoredObject } from '../storage/metadata-storage.ts';
+import type { Incarnation, MetadataStorage, StoredObject } from '../storage/metadata-storage.ts';
 import { openObject, REDACTED, type SensitiveValues } from '../storage/sensitive.ts';
 import { NothingStoredError, NotRestorableError, RestoreConflictError } from './errors.ts';
 
@@ -60,6 +61,8 @@ export async function restore(request: RestoreRequest, parts: RestoreParts): Pro
   const { namespace, name } = stored;
   const ref: ObjectRef = { resource, namespace, name };
   const live = await current(client, ref);
+  if (stored.state === 'evicting' && live?.metadata.uid === stored.uid)
+    throw new NotRestorableError(`${request.kind.kind} ${namespace}/${name}`, stored.state);
   const begun = live?.metadata.annotations?.[RESTORED_FROM_ANNOTATION] === stored.uid;
   if (live !== undefined && !begun) throw new RestoreConflictError(`${namespace}/${name}`, live.metadata.uid);
   const facts = { restoredFrom: stored.uid, missing, dropped };
@@ -77,7 +80,7 @@ export async function restore(request: RestoreRequest, parts: RestoreParts): Pro
 interface Source {
   readonly stored: StoredObject;
   /** Of the same name and evicted after it: stays in the database beside what is restored. */
-  readonly beside: StoredObject | undefined;
+  readonly beside: Incarnation | undefined;
 }
 
 async function findStored(request: RestoreRequest, storage: MetadataStorage): Promise<Source> {
@@ -85,16 +88,22 @@ async function findStored(request: RestoreRequest, storage: MetadataStorage): Pr
   const all = await storage.incarnations(kind, namespace, name, INCARNATIONS);
   const wanted =
     uid === undefined
-      ? (all.find(({ state }) => state === 'evicted') ?? all.find(({ state }) => state === 'deleted'))
+      ? (['evicted', 'evicting', 'deleted'] as const)
+          .map((wantedState) => all.find(({ state }) => state === wantedState))
+          .find((found) => found !== undefined)
       : all.find((each) => each.uid === uid);
-  if (wanted === undefined) throw new NothingStoredError(`${kind.kind} ${namespace}/${name}`, uid);
-  if (wanted.state === 'live' || wanted.state === 'evicting')
-    throw new NotRestorableError(`${kind.kind} ${namespace}/${name}`, wanted.state);
-  return { stored: wanted, beside: lastEvictedAfter(wanted, all) };
+  const stored = wanted === undefined ? undefined : await storage.getById(kind, wanted.uid);
+  if (stored === undefined) throw new NothingStoredError(`${kind.kind} ${namespace}/${name}`, uid);
+  // An adopted archive is `evicting` and in no cluster; whether it is in this one is asked by its name.
+  if (stored.state === 'live') throw new NotRestorableError(`${kind.kind} ${namespace}/${name}`, stored.state);
+  return { stored, beside: lastEvictedAfter(stored, all) };
 }
 
-function lastEvictedAfter(stored: StoredObject, all: readonly StoredObject[]): StoredObject | undefined {
-  const time = ({ evictTime = '' }: StoredObject): string => evictTime;
+function lastEvictedAfter(
+  stored: Pick<Incarnation, 'uid' | 'evictTime'>,
+  all: readonly Incarnation[],
+): Incarnation | undefined {
+  const time = ({ evictTime = '' }: Pick<Incarnation, 'evictTime'>): string => evictTime;
   const later = all.filter((each) => each.state === 'evicted' && each.uid !== stored.uid && time(each) >= time(stored));
   return later.toSorted((left, right) => (time(left) < time(right) ? -1 : 1)).at(-1);
 }
@@ -108,6 +117,7 @@ export function manifestOf(
   const {
     [DELETING_ANNOTATION]: _deleting,
     [IMMUTABLE_ANNOTATION]: _immutable,
+    [UNGUARDED_ANNOTATION]: _unguarded,
     [REQUESTED_BY_ANNOTATION]: _requester,
     [ALLOW_ARCHIVED_NAME_ANNOTATION]: _beside,
     ...annotations

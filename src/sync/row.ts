@@ -7,6 +7,7 @@ import { wholeObject } from '../kube/lazy-object.ts';
 import { columnValues, unfitColumns } from '../storage/columns.ts';
 import type { ObjectRow } from '../storage/row.ts';
 import { maskedValues, type SensitiveValues, sealObject } from '../storage/sensitive.ts';
+import { NO_TIME, storableTime } from '../storage/times.ts';
 
 /** JSON of the object → protobuf bytes of its kind. */
 export type ProtoEncoder = (kind: string, object: JsonObject) => Uint8Array;
@@ -31,7 +32,7 @@ export function toRow(
     name: metadata.name,
     resourceVersion: metadata.resourceVersion,
     generation: metadata.generation ?? 0,
-    createTime: metadata.creationTimestamp ?? '1970-01-01T00:00:00Z',
+    createTime: storableTime(metadata.creationTimestamp) ?? NO_TIME,
     proto: encode(kind.kind, stored as JsonObject),
     json,
     contentHash: contentHash(stored, json),

@@ -1,15 +1,20 @@
 import type { KubernetesObject } from '../api/object.ts';
-import type { Clock } from '../base/clock.ts';
 import type { OutageRelease, UnsavedEnding } from './outage-release.ts';
 import type { Spool } from './spool.ts';
 
 export interface SpoolingReleaseOptions {
-  readonly spool: Spool;
+  readonly spool: Pick<Spool, 'append'>;
   /** How long MySQL must have been away, and the object have been Terminating. */
   readonly afterMs: number;
-  /** Since when MySQL has been away, as everybody sees it; undefined while it answers. */
-  readonly awaySince: () => Date | undefined;
-  readonly clock: Clock;
+  readonly away: () => StorageAway | undefined;
+}
+
+/** MySQL does not answer. */
+export interface StorageAway {
+  /** By the time of day when that began. */
+  readonly since: Date;
+  /** By a clock that does not jump. */
+  readonly forMs: number;
 }
 
 /** Releases objects after a while without MySQL, with their final states on disk. */
@@ -21,11 +26,12 @@ export class SpoolingRelease implements OutageRelease {
   }
 
   isDue({ metadata }: KubernetesObject): boolean {
-    const { afterMs, awaySince, clock } = this.#options;
-    const away = awaySince();
-    if (away === undefined || metadata.deletionTimestamp === undefined) return false;
-    const sinceMs = Math.max(away.getTime(), Date.parse(metadata.deletionTimestamp));
-    return clock.now().getTime() - sinceMs >= afterMs;
+    const { afterMs, away } = this.#options;
+    const now = away();
+    if (now === undefined || metadata.deletionTimestamp === undefined) return false;
+    // Times of day only say how much later than MySQL's absence the deletion began: whoever sets a clock releases nothing.
+    const laterMs = Math.max(0, Date.parse(metadata.deletionTimestamp) - now.since.getTime());
+    return now.forMs - laterMs >= afterMs;
   }
 
   keep(unsaved: UnsavedEnding): Promise<boolean> {

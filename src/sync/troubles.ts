@@ -24,12 +24,18 @@ export class Troubles {
   /** Keys beyond the list; only counted. */
   readonly #others = new Set<string>();
 
-  constructor(clock: Clock) {
+  /** Told of every failed attempt, with the code of its error. */
+  readonly #onFailure: (kind: string, code: string) => void;
+
+  constructor(clock: Clock, onFailure: (kind: string, code: string) => void = () => undefined) {
     this.#clock = clock;
+    this.#onFailure = onFailure;
   }
 
   note(kind: string, key: string, error: unknown): void {
     const id = `${kind} ${key}`;
+    const code = error instanceof CodedError ? error.code : 'INTERNAL';
+    this.#onFailure(kind, code);
     const known = this.#listed.get(id);
     if (known === undefined && this.#listed.size >= LISTED) {
       this.#others.add(id);
@@ -41,7 +47,7 @@ export class Troubles {
       kind,
       namespace: key.slice(0, slash),
       name: key.slice(slash + 1),
-      code: error instanceof CodedError ? error.code : 'INTERNAL',
+      code,
       message: messageOf(error),
       since: known?.since ?? this.#clock.now().toISOString(),
       attempts: (known?.attempts ?? 0) + 1,

@@ -1,6 +1,9 @@
 // Rows whose objects are not in the API server. Marking them deleted is right for an object that left unguarded, and a
 // disaster where the program looks at the wrong cluster, so it takes three things: an answer of the API server for each
 // object by name, a CRD that is there, and a number that is small for the table.
+//
+// What the original archived is in its database only, so that it is missing says nothing about the cluster, and that it is
+// the right one has to be shown by other rows.
 import type { KindDefinition } from '../api/kind.ts';
 import type { Clock } from '../base/clock.ts';
 import type { KubeClient, Resource } from '../kube/client.ts';
@@ -30,12 +33,62 @@ export function judgeVanished(
   return vanished * 100 > rows * limits.maxPercent ? 'too-many' : 'mark';
 }
 
-export interface VanishedContext {
+export interface KindInCluster {
   readonly kind: KindDefinition;
   readonly resource: Resource;
+}
+
+export interface VanishedContext extends KindInCluster {
+  /** All kinds that are ingested. */
+  readonly kinds: readonly KindInCluster[];
   readonly client: KubeClient;
   readonly storage: MetadataStorage;
   readonly clock: Clock;
+}
+
+export interface Missing {
+  /** All rows of the table that are live or evicting. */
+  readonly rows: number;
+  readonly missing: readonly StoredIdentity[];
+}
+
+/** How far the missing rows are believed to be of objects that are gone. */
+export interface Belief {
+  readonly expected: Verdict;
+  readonly adopted: 'mark' | 'unproven';
+}
+
+export async function judgeMissing(
+  context: Pick<VanishedContext, 'client' | 'storage' | 'kinds'>,
+  { rows, missing }: Missing,
+  limits: VanishedLimits,
+): Promise<Belief> {
+  const adopted = missing.filter(isAdopted).length;
+  const expected = judgeVanished({ rows: rows - adopted, vanished: missing.length - adopted }, limits);
+  const proven = adopted > 0 && expected === 'mark' && (await isTheirCluster(context, limits));
+  return { expected, adopted: proven ? 'mark' : 'unproven' };
+}
+
+export function isAdopted({ adopted }: Pick<StoredIdentity, 'adopted'>): boolean {
+  return adopted === true;
+}
+
+/** Rows of each kind that are asked for. They come in the order of their uids, which are random. */
+const SAMPLE = 20;
+
+/** Nearly all that should be in this cluster is in it, of whatever kind. Who allows 100 % has looked. */
+async function isTheirCluster(
+  { client, storage, kinds }: Pick<VanishedContext, 'client' | 'storage' | 'kinds'>,
+  { maxPercent }: VanishedLimits,
+): Promise<boolean> {
+  if (maxPercent === 100) return true;
+  const counts = { rows: 0, vanished: 0 };
+  for (const { kind, resource } of kinds) {
+    const sample = await storage.identities(kind, { states: ['live'], limit: SAMPLE });
+    counts.rows += sample.length;
+    counts.vanished += (await confirmVanished({ client, resource }, sample)).length;
+  }
+  return counts.vanished < counts.rows && counts.vanished * 100 <= counts.rows * maxPercent;
 }
 
 /** Those whose uid the API server really does not have, asked one by one. Any failure to get an answer is an error. */

@@ -9,6 +9,8 @@ export function leaf(change: ChangeClass, schema: JsonObject, description: strin
 
 export const text: JsonObject = { type: 'string', maxLength: 1024 };
 export const name: JsonObject = { type: 'string', minLength: 1, maxLength: 253 };
+/** Name of a Secret. Every field with one has just this schema: by it the names are found that have to be permitted. */
+export const secretName: JsonObject = { ...name };
 export const statement: JsonObject = { type: 'string', minLength: 1, maxLength: 8192 };
 export const flag: JsonObject = { type: 'boolean' };
 export const texts: JsonObject = { type: 'object', additionalProperties: { type: 'string' } };
@@ -24,7 +26,7 @@ export function secretKey(description: string): Group<SecretKey> {
     description,
     required: ['name', 'key'],
     fields: {
-      name: leaf('upgrade', name, 'Name of the Secret.'),
+      name: leaf('upgrade', secretName, 'Name of the Secret.'),
       key: leaf('upgrade', name, 'Key in the Secret.'),
     },
   };

@@ -12,6 +12,7 @@ import {
   oneOf,
   podSchema,
   secretKey,
+  secretName,
   statement,
   text,
   texts,
@@ -91,7 +92,7 @@ export const specSchema: Group<IngesterSpec> = {
     ),
     image: leaf('upgrade', name, 'Image; michelangelo-ingester:<version> unless given.'),
     imagePullPolicy: leaf('upgrade', oneOf('Always', 'IfNotPresent', 'Never'), 'Pull policy of every container.'),
-    imagePullSecrets: leaf('upgrade', list(name), 'Names of Secrets to pull the image with.'),
+    imagePullSecrets: leaf('upgrade', list(secretName), 'Names of Secrets to pull the image with.'),
     environment: leaf(
       'patch',
       oneOf('Development', 'Staging', 'Production'),
@@ -107,12 +108,12 @@ export const specSchema: Group<IngesterSpec> = {
       fields: {
         credentialsSecret: leaf(
           'upgrade',
-          name,
+          secretName,
           'Secret with user and password, and with host, port and database unless they are given here.',
         ),
         migrationCredentialsSecret: leaf(
           'upgrade',
-          name,
+          secretName,
           'The same for tasks, of a user who may create and alter tables. credentialsSecret unless given.',
         ),
         host: leaf('upgrade', name, 'Host of the server.'),
@@ -146,11 +147,15 @@ export const specSchema: Group<IngesterSpec> = {
           fields: {
             credentialsSecret: leaf(
               'upgrade',
-              name,
+              secretName,
               'Secret like credentialsSecret with the new password, or with another user. Used as soon as it is valid; then the ' +
                 'old one ends.',
             ),
-            adminSecret: leaf('upgrade', name, 'Secret with user and password of who may create and alter users.'),
+            adminSecret: leaf(
+              'upgrade',
+              secretName,
+              'Secret with user and password of who may create and alter users.',
+            ),
           },
         },
       },
@@ -195,7 +200,7 @@ export const specSchema: Group<IngesterSpec> = {
             ...scalableFields('query'),
             certificateSecret: leaf(
               'upgrade',
-              name,
+              secretName,
               'Secret with tls.crt and tls.key, also used by the maintenance page.',
             ),
           },
@@ -224,7 +229,7 @@ export const specSchema: Group<IngesterSpec> = {
           description: 'By an Ingress.',
           fields: {
             className: leaf('patch', name, 'Class of the Ingress.'),
-            tlsSecret: leaf('patch', name, 'Secret with the certificate for the hosts.'),
+            tlsSecret: leaf('patch', secretName, 'Secret with the certificate for the hosts.'),
             annotations: leaf('patch', texts, 'Annotations of the Ingress.'),
           },
         },
@@ -248,7 +253,8 @@ export const specSchema: Group<IngesterSpec> = {
     networkPolicy: {
       kind: 'group',
       change: 'patch',
-      description: 'One NetworkPolicy for each component: its own ports only.',
+      description:
+        'One NetworkPolicy for each component: the port it serves, and metrics for namespaces labelled ingester.michelangelo.api/metrics=true.',
       fields: { extraIngress: leaf('patch', list(any), 'More that may connect.') },
     },
     lifecycle: {
@@ -363,7 +369,11 @@ export const specSchema: Group<IngesterSpec> = {
           ],
           fields: {
             ...taskFields('clone'),
-            sourceSecret: leaf('upgrade', name, 'Secret with host, port, database, user and password of the source.'),
+            sourceSecret: leaf(
+              'upgrade',
+              secretName,
+              'Secret with host, port, database, user and password of the source.',
+            ),
             sourceKeys: secretKey('The keys that sealed sensitive values of the source, one a line.'),
             replaceDataOf: leaf(
               'upgrade',

@@ -4,8 +4,9 @@
 // kubectl asks a program kubectl_complete-ingester on PATH, which gets the same words; see docs/query.md.
 import type { Command } from 'commander';
 import { Argument } from 'commander';
-import { allKinds } from '../../api/kinds.ts';
+import { kindNames } from '../../api/kind-names.ts';
 import { valueAt } from '../../base/json.ts';
+import { printRaw } from '../print.ts';
 import { cellText, itemsOf } from './output.ts';
 import { kindOf, type Session, withSession } from './session.ts';
 
@@ -23,7 +24,7 @@ export function addCompletionCommands(program: Command): void {
     .command('completion')
     .description('print the completion of a shell: source <(kubectl ingester completion bash)')
     .addArgument(new Argument('<shell>', 'for which shell').choices(shells))
-    .action((shell: Shell) => void process.stdout.write(scripts[shell]));
+    .action((shell: Shell) => printRaw(scripts[shell]));
   program
     .command('__complete', { hidden: true })
     .argument('[words...]')
@@ -32,7 +33,7 @@ export function addCompletionCommands(program: Command): void {
     .action(async (words: readonly string[]) => {
       const candidates = await candidatesFor(program, words);
       // Cobra's protocol, which kubectl speaks: candidates, then a number that says "no file names".
-      process.stdout.write([...candidates, ':4', ''].join('\n'));
+      printRaw([...candidates, ':4', ''].join('\n'));
     });
 }
 
@@ -90,7 +91,7 @@ async function valuesOf(
 /** First a kind, then a name. */
 async function objectsFor(command: string, { program, plain }: Typed): Promise<readonly string[]> {
   if (!ofKinds.includes(command)) return [];
-  if (plain.length === 1) return allKinds.map(({ plural }) => plural);
+  if (plain.length === 1) return kindNames.map(({ plural }) => plural);
   return plain.length === 2 ? namesOf(program, plain[1] ?? '', command) : [];
 }
 

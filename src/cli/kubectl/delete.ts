@@ -5,6 +5,7 @@ import { parseDurationMs } from '../../base/duration.ts';
 import { valueAt } from '../../base/json.ts';
 import { isKubeError } from '../../kube/errors.ts';
 import { ArgumentError } from '../errors.ts';
+import { printResult } from '../print.ts';
 import { StillThereError } from './errors.ts';
 import { cellText } from './output.ts';
 import { startProgress } from './progress.ts';
@@ -45,7 +46,7 @@ export function addDeleteCommand(program: Command): void {
         if (flags.wait && !flags.dryRun) await waitUntilGone(objects, { path, uid, what, flags });
         const done = flags.dryRun ? ' (dry run)' : flags.wait ? '; it is gone' : '';
         const text = `${what} uid ${uid}: ${cellText(result['message'])}${done}\n`;
-        process.stdout.write(flags.output === 'json' ? `${JSON.stringify(result)}\n` : text);
+        printResult(flags.output, result, text);
       });
     });
 }

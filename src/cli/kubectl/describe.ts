@@ -1,6 +1,8 @@
 import type { Command } from 'commander';
 import { stringify } from 'yaml';
-import { isJsonObject, type JsonObject, valueAt } from '../../base/json.ts';
+import { isJsonObject, type JsonObject, ownValue, valueAt } from '../../base/json.ts';
+import { terminalLine } from '../../base/terminal-text.ts';
+import { printColoured, printText } from '../print.ts';
 import { cellText, itemsOf, showsColours, textTable } from './output.ts';
 import { objectPath, oneObject, withSession } from './session.ts';
 
@@ -23,7 +25,8 @@ export function addDescribeCommand(program: Command): void {
         const object = await objects.call({ path, query: uid === undefined ? {} : { uid } });
         const history = await objects.call({ path: `${path}/incarnations` });
         const coloured = showsColours(process.stdout, process.env) ? 'coloured' : 'plain';
-        process.stdout.write(`${describeText(object)}\nHistory:\n${historyText(itemsOf(history), coloured)}`);
+        printText(`${describeText(object)}\nHistory:\n`);
+        printColoured(historyText(itemsOf(history), coloured));
       });
     });
 }
@@ -36,7 +39,7 @@ export function describeText(object: JsonObject): string {
     ['Name', metadata['name']],
     ['Namespace', metadata['namespace']],
     ['Kind', object['kind']],
-    ['Where', places[cellText(marks('state'))]],
+    ['Where', ownValue(places, cellText(marks('state')))],
     ['UID', metadata['uid']],
     ['Resource version', metadata['resourceVersion']],
     ['Created', metadata['creationTimestamp']],
@@ -47,7 +50,7 @@ export function describeText(object: JsonObject): string {
   const width = Math.max(...facts.map(([name]) => name.length)) + 2;
   const lines = facts
     .filter(([, value]) => value !== undefined)
-    .map(([name, value]) => `${`${name}:`.padEnd(width)}${cellText(value)}\n`);
+    .map(([name, value]) => `${`${name}:`.padEnd(width)}${terminalLine(cellText(value))}\n`);
   const own = Object.fromEntries(Object.entries(annotations).filter(([key]) => !key.startsWith(PREFIX)));
   const sections = { Labels: metadata['labels'], Annotations: own, Spec: object['spec'], Status: object['status'] };
   return (

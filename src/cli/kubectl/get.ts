@@ -1,8 +1,9 @@
 import { type Command, InvalidArgumentError } from 'commander';
-import type { KindDefinition } from '../../api/kind.ts';
+import type { KindName } from '../../api/kind-names.ts';
 import type { StoredCall } from '../../app/stored-objects.ts';
 import type { JsonObject } from '../../base/json.ts';
 import { ArgumentError } from '../errors.ts';
+import { note, printColoured, printRaw } from '../print.ts';
 import { type Format, formatOption, printDocument, showsColours, tableRows, textTable } from './output.ts';
 import { startProgress } from './progress.ts';
 import { kindAndName, objectPath, type Session, withSession } from './session.ts';
@@ -62,7 +63,7 @@ function wholeNumber(text: string): number {
 
 async function runGet(
   session: Session,
-  { kind, name }: { readonly kind: KindDefinition; readonly name: string | undefined },
+  { kind, name }: { readonly kind: KindName; readonly name: string | undefined },
   flags: GetFlags,
 ): Promise<void> {
   const query = queryOf(flags, name);
@@ -71,7 +72,7 @@ async function runGet(
   else await printDocuments(session, { path, query, flags, name });
 }
 
-function listPath({ namespace }: Session, { plural }: KindDefinition, { allNamespaces }: GetFlags): string {
+function listPath({ namespace }: Session, { plural }: KindName, { allNamespaces }: GetFlags): string {
   return allNamespaces ? `/${plural}` : `/namespaces/${encodeURIComponent(namespace)}/${plural}`;
 }
 
@@ -147,10 +148,10 @@ async function printTable(session: Session, printing: Printing): Promise<void> {
     if (table.rows.length === 0) continue;
     const text = textTable([table.head, ...table.rows], coloured);
     // The head comes once; columns of later pages may be wider.
-    process.stdout.write(head === undefined ? text : text.slice(text.indexOf('\n') + 1));
+    printColoured(head === undefined ? text : text.slice(text.indexOf('\n') + 1));
     head = table.head;
   }
-  if (head === undefined) process.stderr.write('No objects are stored that are asked for.\n');
+  if (head === undefined) note('No objects are stored that are asked for.\n');
 }
 
 async function printDocuments(session: Session, printing: Printing): Promise<void> {
@@ -158,9 +159,9 @@ async function printDocuments(session: Session, printing: Printing): Promise<voi
   const format = flags.output as Exclude<Format, 'table' | 'wide'>;
   const items: JsonObject[] = [];
   for await (const page of pagesOf(session, printing, 'object')) {
-    if (name !== undefined || format === 'name') process.stdout.write(printDocument(page, format));
+    if (name !== undefined || format === 'name') printRaw(printDocument(page, format));
     else items.push(...(page['items'] as JsonObject[]));
   }
   if (name !== undefined || format === 'name') return;
-  process.stdout.write(printDocument({ apiVersion: 'v1', kind: 'List', metadata: {}, items }, format));
+  printRaw(printDocument({ apiVersion: 'v1', kind: 'List', metadata: {}, items }, format));
 }

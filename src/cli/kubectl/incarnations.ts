@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { printColoured, printRaw } from '../print.ts';
 import { historyText } from './describe.ts';
 import { NothingStoredUnderNameError } from './errors.ts';
 import { type Format, formatOption, itemsOf, printDocument, showsColours } from './output.ts';
@@ -18,8 +19,8 @@ export function addIncarnationsCommand(program: Command): void {
         if (items.length === 0)
           throw new NothingStoredUnderNameError(`${target.kind.kind} ${namespace}/${target.name}`);
         const coloured = showsColours(process.stdout, process.env) ? 'coloured' : 'plain';
-        const table = output === 'table' || output === 'wide';
-        process.stdout.write(table ? historyText(items, coloured) : printDocument(list, output));
+        if (output === 'table' || output === 'wide') printColoured(historyText(items, coloured));
+        else printRaw(printDocument(list, output));
       });
     });
 }

@@ -3,6 +3,7 @@ import { InvalidArgumentError, Option } from 'commander';
 import { stringify } from 'yaml';
 import { isJsonObject, type JsonObject, valueAt } from '../../base/json.ts';
 import { isRawNumber } from '../../base/lossless-json.ts';
+import { terminalLine } from '../../base/terminal-text.ts';
 import { compileJsonPath } from './jsonpath.ts';
 
 export type Format = 'table' | 'wide' | 'json' | 'yaml' | 'name' | `jsonpath=${string}`;
@@ -62,8 +63,9 @@ export function showsColours(stream: { readonly isTTY?: boolean }, env: NodeJS.P
   return stream.isTTY === true && (env['NO_COLOR'] ?? '') === '' && env['TERM'] !== 'dumb';
 }
 
-/** Rows of text in columns, each as wide as its widest cell. `WHERE` is coloured where that is wanted. */
-export function textTable(rows: readonly (readonly string[])[], coloured: 'coloured' | 'plain'): string {
+/** Rows of text in columns, each as wide as its widest cell, and nothing in it that a terminal would obey. `WHERE` is coloured where that is wanted. */
+export function textTable(cells: readonly (readonly string[])[], coloured: 'coloured' | 'plain'): string {
+  const rows = cells.map((row) => row.map(terminalLine));
   const [head = []] = rows;
   const widths = head.map((_, column) => Math.max(...rows.map((row) => (row[column] ?? '').length)));
   const where = head.indexOf('WHERE');

@@ -1,5 +1,6 @@
 import { type Command, Option } from 'commander';
 import type { JsonObject } from '../../base/json.ts';
+import { printResult } from '../print.ts';
 import { cellText } from './output.ts';
 import { objectPath, oneObject, withSession } from './session.ts';
 
@@ -23,7 +24,7 @@ export function addRestoreObjectCommand(program: Command): void {
         const body = { dryRun, ...(uid === undefined ? {} : { uid }) };
         const result = await objects.call({ method: 'POST', path, body });
         const what = `${target.kind.kind} ${namespace}/${target.name}`;
-        process.stdout.write(output === 'json' ? `${JSON.stringify(result)}\n` : resultText(what, result));
+        printResult(output, result, resultText(what, result));
       });
     });
 }

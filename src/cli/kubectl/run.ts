@@ -1,5 +1,6 @@
 import { CommanderError } from 'commander';
 import { messageOf } from '../../base/errors.ts';
+import { note } from '../print.ts';
 import { pluginExitCode } from './errors.ts';
 import { createPluginProgram } from './program.ts';
 
@@ -11,7 +12,7 @@ export async function runPlugin(argv: readonly string[]): Promise<number> {
   } catch (error) {
     // Commander has printed its own by now.
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
-    process.stderr.write(`error: ${messageOf(error)}\n`);
+    note(`error: ${messageOf(error)}\n`);
     return pluginExitCode(error);
   }
 }

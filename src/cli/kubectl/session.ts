@@ -1,7 +1,6 @@
 // What every command of the plugin begins with: the flags that kubectl has too, and a connection with them.
 import type { Command } from 'commander';
-import type { KindDefinition } from '../../api/kind.ts';
-import { allKinds } from '../../api/kinds.ts';
+import { type KindName, kindNames } from '../../api/kind-names.ts';
 import type { StoredObjects } from '../../app/stored-objects.ts';
 import { loadConfiguration } from '../../config/load.ts';
 import { ArgumentError } from '../errors.ts';
@@ -39,19 +38,16 @@ export async function withSession<T>(program: Command, work: (session: Session) 
 }
 
 /** `models`, `model`, `Model` or `models.michelangelo.api`. */
-export function kindOf(text: string): KindDefinition {
+export function kindOf(text: string): KindName {
   const [word = ''] = text.toLowerCase().split('.');
-  const kind = allKinds.find(({ kind, plural }) => plural === word || kind.toLowerCase() === word);
+  const kind = kindNames.find(({ kind, plural }) => plural === word || kind.toLowerCase() === word);
   if (kind !== undefined) return kind;
-  const known = allKinds.map(({ plural }) => plural).join(', ');
+  const known = kindNames.map(({ plural }) => plural).join(', ');
   throw new ArgumentError(`There is no kind "${text.slice(0, 100)}"; there are ${known}`);
 }
 
 /** `model m1`, or `model/m1`. */
-export function kindAndName(
-  first: string,
-  second: string | undefined,
-): { kind: KindDefinition; name: string | undefined } {
+export function kindAndName(first: string, second: string | undefined): { kind: KindName; name: string | undefined } {
   const [kind = '', name, ...rest] = first.split('/');
   if (rest.length > 0 || (name !== undefined && second !== undefined)) {
     throw new ArgumentError(`"${first.slice(0, 100)}" is neither a kind nor kind/name`);
@@ -60,12 +56,12 @@ export function kindAndName(
 }
 
 /** The same where a name must be given. */
-export function oneObject(first: string, second: string | undefined): { kind: KindDefinition; name: string } {
+export function oneObject(first: string, second: string | undefined): { kind: KindName; name: string } {
   const { kind, name } = kindAndName(first, second);
   if (name === undefined || name === '') throw new ArgumentError(`Name the ${kind.kind}: ${kind.plural} <name>`);
   return { kind, name };
 }
 
-export function objectPath(kind: KindDefinition, namespace: string, name: string): string {
+export function objectPath(kind: KindName, namespace: string, name: string): string {
   return `/namespaces/${encodeURIComponent(namespace)}/${kind.plural}/${encodeURIComponent(name)}`;
 }

@@ -1,5 +1,6 @@
 import { type Command, Option } from 'commander';
 import { isJsonObject, type JsonObject } from '../../base/json.ts';
+import { printResult } from '../print.ts';
 import { cellText, itemsOf, textTable } from './output.ts';
 import { withSession } from './session.ts';
 
@@ -11,7 +12,7 @@ export function addSummaryCommand(program: Command): void {
     .action(async ({ output }: { readonly output: string }) => {
       await withSession(program, async ({ objects }) => {
         const summary = await objects.call({ path: '/summary' });
-        process.stdout.write(output === 'json' ? `${JSON.stringify(summary)}\n` : summaryText(itemsOf(summary)));
+        printResult(output, summary, summaryText(itemsOf(summary)));
       });
     });
 }

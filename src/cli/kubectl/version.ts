@@ -1,6 +1,7 @@
 import { type Command, Option } from 'commander';
 import { messageOf } from '../../base/errors.ts';
 import { programVersion } from '../../base/program-files.ts';
+import { printResult } from '../print.ts';
 import { withSession } from './session.ts';
 
 interface Flags {
@@ -18,7 +19,7 @@ export function addVersionCommand(program: Command): void {
       const clientVersion = programVersion();
       const answer = client ? undefined : await withSession(program, ({ objects }) => serverVersion(objects));
       const document = { clientVersion, ...answer };
-      process.stdout.write(output === 'json' ? `${JSON.stringify(document)}\n` : versionText(document));
+      printResult(output, document, versionText(document));
     });
 }
 

@@ -1,0 +1,61 @@
+// The registration of the query API with the API server. As long as it is there and no server stands behind it, the
+// discovery of the cluster is incomplete, and the namespace controller deletes no namespace at all.
+import { VERSION } from '../api/names.ts';
+import type { Clock } from '../base/clock.ts';
+import { messageOf } from '../base/errors.ts';
+import { valueAt } from '../base/json.ts';
+import type { Logger } from '../base/logger.ts';
+import type { KubeClient, ObjectRef } from '../kube/client.ts';
+import { isKubeError } from '../kube/errors.ts';
+import { STORED_GROUP } from '../query/names.ts';
+import { within } from './within.ts';
+
+const registration: ObjectRef = {
+  resource: { group: 'apiregistration.k8s.io', version: 'v1', plural: 'apiservices' },
+  namespace: '',
+  name: `${VERSION}.${STORED_GROUP}`,
+};
+/** A role that ends has little time left. */
+const LIMIT_MS = 5000;
+const namespaces = { group: '', version: 'v1', plural: 'namespaces' };
+
+export interface RegistrationOptions {
+  readonly client: KubeClient;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/**
+ * For a role that ends: with its namespace goes every server, and nothing of ours comes back to serve. Without this the
+ * namespace would wait for discovery, and so would every other namespace of the cluster.
+ */
+export async function removeRegistrationWithNamespace({ client, clock, logger }: RegistrationOptions): Promise<void> {
+  const limit = { clock, timeoutMs: LIMIT_MS, signal: new AbortController().signal };
+  try {
+    const removedWith = await within(limit, undefined, () => removeIfOrphaned(client));
+    if (removedWith === undefined) return;
+    logger.warn(
+      { namespace: removedWith },
+      'The namespace is being deleted: removed the registration of the query API',
+    );
+  } catch (error) {
+    // Gone, or registered anew by another installation meanwhile.
+    if (isKubeError(error, 'NotFound') || isKubeError(error, 'Conflict')) return;
+    logger.info({ reason: messageOf(error) }, 'The registration of the query API could not be looked at');
+  }
+}
+
+/** The namespace of the servers, where it is being deleted. */
+async function removeIfOrphaned(client: KubeClient): Promise<string | undefined> {
+  const found = await client.get(registration);
+  const namespace = valueAt(found, ['spec', 'service', 'namespace']);
+  if (typeof namespace !== 'string' || !(await isGoing(client, namespace))) return undefined;
+  const { uid, resourceVersion } = found.metadata;
+  await client.delete(registration, { uid, resourceVersion });
+  return namespace;
+}
+
+async function isGoing(client: KubeClient, name: string): Promise<boolean> {
+  const { metadata } = await client.get({ resource: namespaces, namespace: '', name });
+  return metadata.deletionTimestamp !== undefined;
+}
