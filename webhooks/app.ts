@@ -1,5 +1,6 @@
 // The express application: transport only. Every failure has a defined status, and none of them is an answer that
 // allows the request: the API server then applies the failurePolicy of the registration.
+import { TLSSocket } from 'node:tls';
 import express, {
   type ErrorRequestHandler,
   type Express,
@@ -9,8 +10,10 @@ import express, {
 } from 'express';
 import type { Clock } from '../src/base/clock.ts';
 import type { JsonObject } from '../src/base/json.ts';
+import { LogLimit } from '../src/base/log-limit.ts';
 import type { Logger } from '../src/base/logger.ts';
 import type { WebhookMetrics } from '../src/base/metrics.ts';
+import { Bodies, BusyError } from './bodies.ts';
 import { DeadlineError, timeoutOf, withinTime } from './deadline.ts';
 import { encodeDecision } from './decision.ts';
 import { observed } from './observed-policy.ts';
@@ -18,8 +21,6 @@ import { type FinalizerPolicyOptions, guard, mutatingPolicies } from './policies
 import { runPolicies, type ValidatingPolicy } from './policy.ts';
 import { type AdmissionRequest, type Allowed, decodeReview, encodeAllowed, ReviewError } from './review.ts';
 
-/** Two objects of at most 3 MiB each, as etcd can hold, and one for the rest of the review. */
-const MAX_BODY_BYTES = 7 * 1024 * 1024;
 /** What the metrics call a request whose client went away before the answer. */
 const CLIENT_GONE = 499;
 
@@ -31,6 +32,11 @@ export interface WebhookAppOptions extends FinalizerPolicyOptions {
   readonly policies: readonly ValidatingPolicy[];
   /** While true, each answer asks the API server to connect anew next time, which is to another replica. */
   readonly draining: () => boolean;
+  /**
+   * Missing: every caller is answered. Otherwise only those whose client certificate the server has accepted, and that
+   * have this common name unless it is empty.
+   */
+  readonly caller?: string;
 }
 
 type WebhookMeter = ReturnType<WebhookMetrics['webhooks']['forWebhook']>;
@@ -46,23 +52,28 @@ export function createWebhookApp(options: WebhookAppOptions): Express {
   app.disable('query parser');
   const mutating = options.metrics.webhooks.forWebhook('/mutate');
   const validating = options.metrics.webhooks.forWebhook('/validate');
-  app.post('/mutate', ...admission(measured(mutating, options), mutator(options)));
-  app.post('/validate', ...admission(measured(validating, options), validator(options)));
+  const bodies = new Bodies(options.clock);
+  const known = options.caller === undefined ? [] : [requireCaller(options.caller)];
+  app.post('/mutate', measured(mutating, options), ...known, ...admission(bodies, mutator(options)));
+  app.post('/validate', measured(validating, options), ...known, ...admission(bodies, validator(options)));
   app.use((_request: Request, response: Response) => {
     response.status(404).json({ message: 'not found; the admission paths are POST /mutate and POST /validate' });
   });
-  app.use(failureHandler(options.logger, () => mutating.panicked()));
+  app.use(failureHandler(options, () => mutating.panicked()));
   return app;
 }
 
-function admission(measure: RequestHandler, review: Reviewer): readonly RequestHandler[] {
+function admission(bodies: Bodies, review: Reviewer): readonly RequestHandler[] {
   return [
-    measure,
     requireJson,
-    express.raw({ type: 'application/json', limit: MAX_BODY_BYTES, inflate: false }),
     async (request: Request, response: Response) => {
-      const answer = review(decodeReview(bodyOf(request)), timeoutOf(request.url));
-      response.json(answer instanceof Promise ? await answer : answer);
+      const body = await bodies.read(request);
+      try {
+        const answer = review(decodeReview(body.bytes), timeoutOf(request.url));
+        response.json(answer instanceof Promise ? await answer : answer);
+      } finally {
+        body.release();
+      }
     },
   ];
 }
@@ -83,18 +94,23 @@ function count({ patch, auditAnnotations }: Allowed, { admission: decisions }: W
   decisions.decided('marks-kept', 'marks-kept' in auditAnnotations ? 'changed' : 'allowed');
 }
 
-function validator({ logger, metrics, clock, policies, reconcilerUser }: WebhookAppOptions): Reviewer {
+function validator({ logger, metrics, clock, policies, reconcilerUser, caller }: WebhookAppOptions): Reviewer {
+  const audience = caller === undefined ? 'anybody' : 'api-server';
   metrics.admission.declareValidating(policies.map(({ name }) => name));
   const counted = policies.map((policy) => observed(policy, metrics.admission));
+  const lines = new LogLimit(clock);
   return async (review, timeoutMs) => {
     const decision = await withinTime(clock, timeoutMs, (signal) =>
-      runPolicies(counted, review, { signal, reconcilerUser }),
+      runPolicies(counted, review, { signal, reconcilerUser, audience }),
     );
     const subject = subjectOf(review);
     if (decision.allowed) logger.debug(subject, 'Validated');
     else {
       const { policy, message: reason } = decision;
-      logger.info({ ...subject, username: review.username, rule: policy, reason }, 'Denied');
+      // By the rule: who sends a review may say of it what it likes, and so be another user each time.
+      const line = lines.take(policy);
+      if (line !== undefined)
+        logger.info({ ...subject, username: review.username, rule: policy, reason, ...line }, 'Denied');
     }
     return encodeDecision(review.uid, decision);
   };
@@ -114,17 +130,28 @@ function measured({ received }: WebhookMeter, { draining }: WebhookAppOptions): 
   };
 }
 
+/** Before anything of the body is read. */
+function requireCaller(commonName: string): RequestHandler {
+  return ({ socket }, _response, next) => {
+    const accepted = socket instanceof TLSSocket && socket.authorized;
+    const shown = accepted ? socket.getPeerCertificate().subject.CN : undefined;
+    if (!accepted || (commonName !== '' && shown !== commonName)) {
+      throw new ReviewError(
+        401,
+        'only the API server is answered; it shows the client certificate of the configuration',
+      );
+    }
+    next();
+  };
+}
+
 function requireJson(request: Request, _response: Response, next: () => void): void {
   if (request.is('application/json') === false) throw new ReviewError(415, 'expected Content-Type: application/json');
   next();
 }
 
-function bodyOf(request: Request): Buffer {
-  if (!Buffer.isBuffer(request.body)) throw new ReviewError(400, 'the request has no body');
-  return request.body;
-}
-
-function failureHandler(logger: Logger, panicked: () => void): ErrorRequestHandler {
+function failureHandler({ logger, clock }: WebhookAppOptions, panicked: () => void): ErrorRequestHandler {
+  const lines = new LogLimit(clock);
   return (error: unknown, _request, response, next) => {
     if (response.headersSent) {
       next(error);
@@ -132,22 +159,15 @@ function failureHandler(logger: Logger, panicked: () => void): ErrorRequestHandl
     }
     const { status, message } = describe(error);
     if (status === 500) panicked();
-    logger.warn({ status, err: error }, 'Admission request refused');
+    if (error instanceof BusyError) response.setHeader('Retry-After', String(error.retryAfterSeconds));
+    // Many at once are an attack, which must not fill the log too; the metrics count them.
+    const line = lines.take(String(status));
+    if (line !== undefined) logger.warn({ status, err: error, ...line }, 'Admission request refused');
     response.status(status).json({ message });
   };
 }
 
 function describe(error: unknown): { readonly status: number; readonly message: string } {
-  if (error instanceof ReviewError || error instanceof DeadlineError) return error;
-  switch ((error as { type?: string } | undefined)?.type) {
-    case 'entity.too.large':
-      return { status: 413, message: `the body is larger than ${MAX_BODY_BYTES} bytes` };
-    case 'encoding.unsupported':
-      return { status: 415, message: 'expected a body without Content-Encoding' };
-    case 'request.aborted':
-    case 'request.size.invalid':
-      return { status: 400, message: 'the body could not be read' };
-    default:
-      return { status: 500, message: 'the webhook failed; see its log' };
-  }
+  if (error instanceof ReviewError || error instanceof DeadlineError || error instanceof BusyError) return error;
+  return { status: 500, message: 'the webhook failed; see its log' };
 }

@@ -8,6 +8,7 @@ import { type KeyPair, loadKeyPair } from './certificate.ts';
 
 export interface CertificateWatcherOptions {
   readonly certDir: string;
+  readonly clientCaFile: string;
   readonly periodMs: number;
   /** Called with each new pair that is valid; the old one stays in use until then. */
   readonly onChange: (pair: KeyPair) => void;
@@ -18,17 +19,17 @@ export interface CertificateWatcherOptions {
 
 /** Looks at the folder every period, starting with the pair in use. The returned function ends it. */
 export function watchCertificate(initial: KeyPair, options: CertificateWatcherOptions): () => void {
-  const { certDir, periodMs, onChange, clock, logger, metrics } = options;
+  const { certDir, clientCaFile, periodMs, onChange, clock, logger, metrics } = options;
   let inUse = initial;
   let reported = '';
   let cancel = (): void => undefined;
 
   const look = (): void => {
     try {
-      const found = loadKeyPair(certDir);
+      const found = loadKeyPair(certDir, clientCaFile);
       metrics.certificateRead();
       reported = '';
-      if (found.cert !== inUse.cert || found.key !== inUse.key) {
+      if ((['cert', 'key', 'clientCa'] as const).some((part) => found[part] !== inUse[part])) {
         onChange(found);
         inUse = found;
         metrics.certificateInUse(found.notAfter);

@@ -15,10 +15,12 @@ export interface KeyPair {
   readonly key: string;
   /** When the certificate of the server, the first of the chain, expires. */
   readonly notAfter: Date;
+  /** The authority whose clients alone are answered. Missing: every client is. */
+  readonly clientCa?: string;
 }
 
-/** Reads tls.crt and tls.key from the folder and proves that they belong together. */
-export function loadKeyPair(certDir: string): KeyPair {
+/** Reads tls.crt and tls.key from the folder, proves that they belong together, and adds the authority of clients. */
+export function loadKeyPair(certDir: string, clientCaFile = ''): KeyPair {
   const cert = read(join(certDir, 'tls.crt'));
   const key = read(join(certDir, 'tls.key'));
   const { matches, notAfter } = examine(cert, key);
@@ -27,7 +29,17 @@ export function loadKeyPair(certDir: string): KeyPair {
       `${join(certDir, 'tls.crt')} and tls.key do not belong together. Mount both from the same Secret.`,
     );
   }
-  return { cert, key, notAfter };
+  return { cert, key, notAfter, ...(clientCaFile === '' ? {} : { clientCa: authorityIn(clientCaFile) }) };
+}
+
+function authorityIn(path: string): string {
+  try {
+    const pem = readFileSync(path, 'utf8');
+    new X509Certificate(pem);
+    return pem;
+  } catch (error) {
+    throw new CertificateError(`Cannot use ${path}: ${messageOf(error)}. Set webhook.clientCaFile to a PEM file.`);
+  }
 }
 
 function read(path: string): string {

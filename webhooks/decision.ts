@@ -2,8 +2,8 @@ import type { JsonObject } from '../src/base/json.ts';
 import type { Decision } from './policy.ts';
 import { API_VERSION, oneLine, warningsOf } from './review.ts';
 
-/** A refusal is shown inside the lines of kubectl, Argo CD and Flux; more would be cut there without a mark. */
-const MAX_MESSAGE = 200;
+/** A refusal is one line in kubectl, Argo CD and Flux. Most have 200 characters; some name several problems at once. */
+const MAX_MESSAGE = 2000;
 
 /** The answer to a validating review: a denial is a 403 with the reason Forbidden and one line. */
 export function encodeDecision(uid: string, decision: Decision): JsonObject {

@@ -17,9 +17,14 @@ export interface PolicyContext {
   readonly reconcilerUser: string;
   /** Aborts before the API server stops waiting: whatever a rule still asks for by then counts as unanswered. */
   readonly signal: AbortSignal;
+  /**
+   * Who reads the answer. Where anybody may ask, a message holds nothing but what was sent: no uid, version or definition
+   * that the webhook knows from elsewhere.
+   */
+  readonly audience: 'api-server' | 'anybody';
 }
 
-/** A message is one line under 200 characters: what is refused and what to do. It becomes a 403. */
+/** A message is one line: what is refused and what to do, under 200 characters for each problem. It becomes a 403. */
 export type Verdict =
   | {
       readonly allowed: true;

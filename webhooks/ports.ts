@@ -2,12 +2,14 @@
 // is an answer too, and each rule says what it does about it.
 
 import type { IngesterName, Recalled, RememberedCrd } from '../src/api/admission-memory.ts';
+import type { Permitted } from '../src/api/ingester/permitted.ts';
 import type { RememberedName } from '../src/gitops/remembered-names.ts';
 import type { ObjectName } from '../src/gitops/tombstone.ts';
 import type { AdmissionRequest } from './review.ts';
 
 /** A resource of our group, by a version that is served. */
 export interface ServedResource {
+  readonly group: string;
   readonly plural: string;
   readonly version: string;
 }
@@ -30,6 +32,12 @@ export interface AdmissionMemory {
   migratedVersion(name: IngesterName, signal: AbortSignal): Promise<Recalled<string>>;
   /** The last CRD of these objects. */
   crd(plural: string, signal: AbortSignal): Promise<Recalled<RememberedCrd>>;
+}
+
+/** What Ingesters may ask for. */
+export interface IngesterBounds {
+  /** `anything`: no lifecycle controller acts in that namespace. */
+  permitted(namespace: string, signal: AbortSignal): Promise<Permitted | 'anything' | 'unknown'>;
 }
 
 /** Whom and what to ask the API server about. */

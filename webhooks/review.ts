@@ -5,9 +5,9 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../src/base/json.
 
 /** A request that is not a valid review. The API server counts it as a failed call, so failurePolicy decides. */
 export class ReviewError extends CodedError {
-  readonly status: 400 | 413 | 415;
+  readonly status: 400 | 401 | 411 | 413 | 415;
 
-  constructor(status: 400 | 413 | 415, message: string) {
+  constructor(status: 400 | 401 | 411 | 413 | 415, message: string) {
     super('REVIEW_INVALID', message);
     this.status = status;
   }

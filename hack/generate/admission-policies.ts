@@ -1,10 +1,13 @@
 // The same without a webhook: policies that the API server evaluates itself. They do what needs neither memory of other
 // objects nor a database; docs/admission.md has the differences.
+import { PERMITTED_CONFIG_MAP } from '../../src/api/ingester/permitted.ts';
+import { INGESTER_GROUP, INGESTER_PLURAL, MIGRATED_VERSION_PATH, VERSION_PATH } from '../../src/api/ingester.ts';
 import type { KindDefinition, VersionField } from '../../src/api/kind.ts';
 import {
   ALLOW_DOWNGRADE_ANNOTATION,
   DELETING_ANNOTATION,
   FINALIZER,
+  GROUP,
   IMMUTABLE_ANNOTATION,
 } from '../../src/api/names.ts';
 import {
@@ -12,11 +15,16 @@ import {
   crdRule,
   guardConditions,
   labels,
+  NAMESPACE,
   notDeleting,
   notReconciler,
   objectRule,
   ourCrd,
+  ourGroups,
+  protectedMarks,
+  rule,
 } from './admission.ts';
+import { ingesterValidation, ingesterVariables } from './ingester-policy.ts';
 
 const API_VERSION = 'admissionregistration.k8s.io/v1';
 const MARKS = JSON.stringify([DELETING_ANNOTATION, IMMUTABLE_ANNOTATION]);
@@ -27,6 +35,16 @@ export function admissionPolicies(kinds: readonly KindDefinition[]): readonly ob
     bindingOf('MutatingAdmissionPolicyBinding', 'ingester-finalizer', {}),
     objectPolicy(kinds),
     bindingOf('ValidatingAdmissionPolicyBinding', 'ingester-objects', { validationActions: ['Deny'] }),
+    newObjectPolicy(),
+    bindingOf('ValidatingAdmissionPolicyBinding', 'ingester-new-objects', { validationActions: ['Deny'] }),
+    ingesterPolicy(),
+    bindingOf('ValidatingAdmissionPolicyBinding', 'ingester-permitted', {
+      validationActions: ['Deny'],
+      // Without it the policy would not know what an administrator permits, and the controller judges alone.
+      paramRef: { name: PERMITTED_CONFIG_MAP, namespace: NAMESPACE, parameterNotFoundAction: 'Allow' },
+    }),
+    versionPolicy(),
+    bindingOf('ValidatingAdmissionPolicyBinding', 'ingester-versions', { validationActions: ['Deny'] }),
     crdDeletionPolicy(),
     bindingOf('ValidatingAdmissionPolicyBinding', 'ingester-crd-deletion', { validationActions: ['Deny'] }),
   ];
@@ -40,6 +58,12 @@ interface Variable {
   readonly name: string;
   readonly expression: string;
 }
+
+/** What the annotation names. */
+const permitted: Variable = {
+  name: 'permitted',
+  expression: `object.metadata.?annotations[?"${ALLOW_DOWNGRADE_ANNOTATION}"].orValue("").split(",").map(target, target.trim())`,
+};
 
 /** The patches of webhooks/policies/finalizer.ts. The marks come first, while the finalizer is still missing. */
 function finalizerPolicy(kinds: readonly KindDefinition[]): object {
@@ -94,13 +118,10 @@ function objectPolicy(kinds: readonly KindDefinition[]): object {
       matchConstraints: { resourceRules: [objectRule(kinds)], matchPolicy: 'Equivalent' },
       matchConditions: [notDeleting, notReconciler],
       variables: [
-        {
-          name: 'permitted',
-          expression: `object.metadata.?annotations[?"${ALLOW_DOWNGRADE_ANNOTATION}"].orValue("").split(",").map(target, target.trim())`,
-        },
+        permitted,
         {
           name: 'marksSet',
-          expression: `${MARKS}.filter(mark, object.metadata.?annotations[?mark].orValue("") == "true" && (oldObject == null || oldObject.metadata.?annotations[?mark].orValue("") != "true"))`,
+          expression: `${JSON.stringify(protectedMarks)}.filter(mark, object.metadata.?annotations[?mark].orValue("") == "true" && (oldObject == null || oldObject.metadata.?annotations[?mark].orValue("") != "true"))`,
         },
         ...fields.flatMap(({ variables }) => variables),
       ],
@@ -112,14 +133,14 @@ function objectPolicy(kinds: readonly KindDefinition[]): object {
 
 const markRules: readonly Validation[] = [
   {
-    expression: 'oldObject != null || size(variables.marksSet) == 0',
+    expression: `oldObject != null || !variables.marksSet.exists(mark, mark in ${MARKS})`,
     message:
       'a new object must not be marked: it would leave the cluster at once, each time it is applied; remove the annotation from the manifest',
     reason: 'Forbidden',
   },
   {
     expression:
-      'oldObject == null || size(variables.marksSet) == 0 || authorizer.group(request.resource.group).resource(request.resource.resource).namespace(request.namespace).name(request.name).check("delete").allowed()',
+      'size(variables.marksSet) == 0 || authorizer.group(request.resource.group).resource(request.resource.resource).namespace(request.namespace).name(request.name).check("delete").allowed()',
     message: 'the annotation needs the right to delete this object; ask for the verb delete on its resource',
     reason: 'Forbidden',
   },
@@ -136,6 +157,26 @@ interface Comparison {
   readonly backward: string;
   /** What an override has to name, as text. */
   readonly target: string;
+  /** What is wrong with it, as text. */
+  readonly what: string;
+}
+
+const IS_DOWNGRADE = '" is a downgrade"';
+
+/** As src/base/semver.ts reads a version, but for numbers of more digits than the expression language counts. */
+function isVersion(text: string): string {
+  const number = '(0|[1-9][0-9]{0,17})';
+  const pattern = `^v?${number}(\\\\.${number}){2}(-[0-9A-Za-z.-]+)?(\\\\+[0-9A-Za-z.-]+)?$`;
+  return `(size(${text}) <= 256 && ${text}.matches("${pattern}"))`;
+}
+
+/** Releases are compared, and a release with its own pre-releases; pre-releases of one release are not. */
+function isOlder(from: string, to: string): string {
+  const core = (text: string): string => `semver(${text}.replace("v", "", 1).split("+")[0].split("-")[0])`;
+  const isPreRelease = (text: string): string =>
+    `${text}.matches("^v?[0-9.]+-(?i:alpha|beta|a|b|rc|cr|pre|preview|m|milestone|snapshot)([-+.0-9]|$)")`;
+  const sameCore = `${core(to)}.compareTo(${core(from)}) == 0`;
+  return `(${core(to)}.isLessThan(${core(from)}) || (${sameCore} && ${isPreRelease(to)} && !${isPreRelease(from)}))`;
 }
 
 /** Undefined for orders that the expression language cannot compare as the webhook does. */
@@ -144,18 +185,19 @@ function fieldRule({ plural }: KindDefinition, field: VersionField): FieldRule |
   const [from, to] = [`variables.${name}_from`, `variables.${name}_to`];
   const comparison = comparisonOf(field, from, to);
   if (comparison === undefined) return undefined;
-  const { empty, backward, target } = comparison;
+  const { empty, backward, target, what } = comparison;
   const path = field.path.join('.?');
   const path0 = field.path.join('.');
   const hint = `"; to permit it set annotation ${ALLOW_DOWNGRADE_ANNOTATION}=" + ${target}`;
   return {
     variables: [
-      { name: `${name}_from`, expression: `oldObject == null ? ${empty} : oldObject.?${path}.orValue(${empty})` },
       { name: `${name}_to`, expression: `object.?${path}.orValue(${empty})` },
+      // A new object comes from nowhere.
+      { name: `${name}_from`, expression: `oldObject == null ? ${to} : oldObject.?${path}.orValue(${empty})` },
     ],
     validation: {
       expression: `request.resource.resource != "${plural}" || !(${backward}) || ${target} in variables.permitted`,
-      messageExpression: `"${path0} " + string(${from}) + " -> " + ${target} + " is a downgrade" + ${hint}`,
+      messageExpression: `"${path0} " + string(${from}) + " -> " + ${target} + ${what} + ${hint}`,
       reason: 'Forbidden',
     },
   };
@@ -164,24 +206,114 @@ function fieldRule({ plural }: KindDefinition, field: VersionField): FieldRule |
 function comparisonOf(field: VersionField, from: string, to: string): Comparison | undefined {
   switch (field.order) {
     case 'integer':
-      return { empty: '0', backward: `${to} >= 0 && ${to} < ${from}`, target: `string(${to})` };
+      return { empty: '0', backward: `${to} < ${from}`, target: `string(${to})`, what: IS_DOWNGRADE };
     case 'flag':
-      return { empty: 'false', backward: `${from} && !${to}`, target: '"false"' };
-    case 'semver': {
-      const plain = [from, to].map((text) => `${text}.matches("^(0|[1-9][0-9]*)(\\\\.(0|[1-9][0-9]*)){2}$")`);
-      const older = `${plain.join(' && ')} && semver(${to}).isLessThan(semver(${from}))`;
+      return { empty: 'false', backward: `${from} && !${to}`, target: '"false"', what: IS_DOWNGRADE };
+    case 'semver':
       return {
         empty: '""',
-        backward: `${from} != "" && (${to} == "" || (${older}))`,
+        // What has no order is left for anything, and nothing with an order for it.
+        backward: `${from} != "" && ${from} != ${to} && (${to} == "" || (${isVersion(from)} && (!${isVersion(to)} || ${isOlder(from, to)})))`,
         target: `(${to} == "" ? "none" : ${to})`,
+        what: `(${to} == "" || ${isVersion(to)} ? ${IS_DOWNGRADE} : " cannot be compared")`,
       };
-    }
     case 'semver-or-name':
     case 'integer-or-name':
     case 'numbered-name':
     case 'terminal':
       return undefined;
   }
+}
+
+/** What webhooks/policies/born-deleting.ts refuses, of every kind of the group and of their definitions. */
+function newObjectPolicy(): object {
+  return {
+    apiVersion: API_VERSION,
+    kind: 'ValidatingAdmissionPolicy',
+    metadata: { name: 'ingester-new-objects', labels },
+    spec: {
+      matchConstraints: {
+        resourceRules: [
+          rule(GROUP, ['*'], ['CREATE'], ['*']),
+          rule(INGESTER_GROUP, ['*'], ['CREATE'], ['*']),
+          crdRule('CREATE'),
+        ],
+        matchPolicy: 'Equivalent',
+      },
+      matchConditions: [
+        {
+          name: 'our-group',
+          expression: `request.resource.group in ${ourGroups} || object.spec.group in ${ourGroups}`,
+        },
+      ],
+      validations: ['deletionTimestamp', 'deletionGracePeriodSeconds'].map((field) => ({
+        expression: `object.metadata.?${field}.orValue(null) == null`,
+        message: `a new object must not carry metadata.${field}: only the API server sets it; remove it from the manifest`,
+        reason: 'Forbidden',
+      })),
+      failurePolicy: 'Fail',
+    },
+  };
+}
+
+/** What webhooks/policies/ingester-permitted.ts refuses. */
+function ingesterPolicy(): object {
+  return {
+    apiVersion: API_VERSION,
+    kind: 'ValidatingAdmissionPolicy',
+    metadata: { name: 'ingester-permitted', labels },
+    spec: {
+      paramKind: { apiVersion: 'v1', kind: 'ConfigMap' },
+      matchConstraints: {
+        resourceRules: [rule(INGESTER_GROUP, ['*'], ['CREATE', 'UPDATE'], [INGESTER_PLURAL])],
+        matchPolicy: 'Equivalent',
+      },
+      matchConditions: [
+        notDeleting,
+        { name: 'asks-for-else', expression: 'oldObject == null || object.spec != oldObject.spec' },
+        { name: 'where-the-controller-acts', expression: `request.namespace == "${NAMESPACE}"` },
+      ],
+      variables: ingesterVariables,
+      validations: [ingesterValidation],
+      failurePolicy: 'Fail',
+    },
+  };
+}
+
+/**
+ * What webhooks/policies/ingester-downgrade.ts refuses of an update. One that is created is held back by the lifecycle
+ * controller, which remembers what was migrated for the one before.
+ */
+function versionPolicy(): object {
+  const [from, to] = ['variables.from', 'variables.to'];
+  const compared = `(${isVersion(from)} && ${isVersion(to)})`;
+  const permits = `${from} + ":" + ${to}`;
+  const text = (object: string, path: readonly string[]): string => `${object}.?${path.join('.?')}.orValue("")`;
+  return {
+    apiVersion: API_VERSION,
+    kind: 'ValidatingAdmissionPolicy',
+    metadata: { name: 'ingester-versions', labels },
+    spec: {
+      matchConstraints: {
+        resourceRules: [rule(INGESTER_GROUP, ['*'], ['UPDATE'], [INGESTER_PLURAL])],
+        matchPolicy: 'Equivalent',
+      },
+      matchConditions: [notDeleting],
+      variables: [
+        permitted,
+        { name: 'from', expression: text('oldObject', MIGRATED_VERSION_PATH) },
+        { name: 'to', expression: text('object', VERSION_PATH) },
+      ],
+      validations: [
+        {
+          expression: `${to} in [${text('oldObject', VERSION_PATH)}, ${from}] || ${from} == "" || (${compared} && !${isOlder(from, to)}) || ${permits} in variables.permitted`,
+          messageExpression: `"spec.version " + ${to} + (${compared} ? " is older than" : " cannot be compared with") + " the migrated " + ${from} + "; to permit it set annotation ${ALLOW_DOWNGRADE_ANNOTATION}=" + ${permits}`,
+          reason: 'Forbidden',
+        },
+      ],
+      failurePolicy: 'Fail',
+    },
+  };
 }
 
 function crdDeletionPolicy(): object {

@@ -25,7 +25,9 @@ wins. \`\${NAME}\` and \`\${NAME:default}\` inside text values are replaced from
 | --- | --- | --- | --- |
 ${rows.join('\n')}
 
-The reconciler is opt-in. With \`metadataStorage.enableMetadataStorage\` off it says so and stays idle. Switched on with
+The reconciler is opt-in. With \`metadataStorage.enableMetadataStorage\` off it says so and stays idle, and the webhook, which reads
+the same file, [guards no new object](admission.md#finalizer): the bundle puts nothing on objects. So say it in the file: the
+environment may not switch on what the file switches off. Leave the component \`probe\` out, which waits for a guarded object. Switched on with
 an empty \`mysql\` section it refuses to start and names the keys to set.
 `;
 }

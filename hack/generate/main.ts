@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { allKinds } from '../../src/api/kinds.ts';
 import { argocdExtensionOutput } from './argocd-extension.ts';
 import { ingesterCrdOutput } from './crds/ingester.ts';
-import { crdOutputs } from './crds/outputs.ts';
+import { crdOutputs, openFieldsOf } from './crds/outputs.ts';
 import { dashboardOutput } from './dashboard.ts';
 import { docsOutputs } from './docs.ts';
 import { gitopsOutputs } from './gitops/outputs.ts';
@@ -22,16 +22,15 @@ const ADMISSION = /config\/(base\/webhook|components\/(admission-policies|guard)
 const root = join(import.meta.dirname, '../..');
 
 async function outputs(): Promise<readonly Output[]> {
-  const admission = [...manifestOutputs(allKinds), ...removalOutputs(allKinds)].filter(({ path }) =>
-    ADMISSION.test(path),
-  );
+  const manifests = manifestOutputs(allKinds, await openFieldsOf(allKinds.filter((kind) => !kind.optional)));
+  const admission = [...manifests, ...removalOutputs(allKinds)].filter(({ path }) => ADMISSION.test(path));
   return [
     ...(await protoOutputs()),
     ...(await crdOutputs(allKinds)),
     ingesterCrdOutput(),
     ...lifecycleOutputs(),
     ...migrationOutputs(allKinds),
-    ...manifestOutputs(allKinds),
+    ...manifests,
     ...removalOutputs(allKinds),
     ...namesOutputs(admission),
     ...docsOutputs(allKinds),

@@ -1,9 +1,9 @@
 // Manifests that list the kinds: a plural that is typed by hand and wrong is accepted by the API server and matches
 // nothing.
 import { stringify } from 'yaml';
-import { INGESTER_PLURAL } from '../../src/api/ingester.ts';
+import { INGESTER_CRD } from '../../src/api/ingester.ts';
 import type { KindDefinition } from '../../src/api/kind.ts';
-import { crdName } from '../../src/api/kinds.ts';
+import { crdName } from '../../src/api/kind-names.ts';
 import { GROUP } from '../../src/api/names.ts';
 import { calledByUrl, mutatingWebhook, validatingWebhooks } from './admission.ts';
 import { admissionPolicies } from './admission-policies.ts';
@@ -11,9 +11,12 @@ import { generatedNotice, type Output } from './output.ts';
 
 const labels = { 'app.kubernetes.io/name': 'michelangelo-ingester' };
 
-export function manifestOutputs(kinds: readonly KindDefinition[]): readonly Output[] {
+export function manifestOutputs(
+  kinds: readonly KindDefinition[],
+  openFields: readonly (readonly string[])[],
+): readonly Output[] {
   const ingested = kinds.filter((kind) => !kind.optional);
-  const [mutating, validating] = [mutatingWebhook(ingested), validatingWebhooks(ingested)];
+  const [mutating, validating] = [mutatingWebhook(ingested), validatingWebhooks(ingested, openFields)];
   return [
     output('config/base/rbac/reconciler-role.yaml', reconcilerRole(ingested.map(({ plural }) => plural))),
     output('config/base/rbac/webhook-role.yaml', webhookRole(ingested.map(({ plural }) => plural))),
@@ -97,8 +100,6 @@ function crdKustomization(kinds: readonly KindDefinition[]): object {
   return {
     apiVersion: 'kustomize.config.k8s.io/v1beta1',
     kind: 'Kustomization',
-    resources: [...kinds.filter((kind) => !kind.optional).map(crdName), crdName({ plural: INGESTER_PLURAL })].map(
-      (name) => `${name}.yaml`,
-    ),
+    resources: [...kinds.filter((kind) => !kind.optional).map(crdName), INGESTER_CRD].map((name) => `${name}.yaml`),
   };
 }

@@ -1,6 +1,6 @@
 // docs/metrics.md, from the metrics that the roles register.
 import type { Registry } from 'prom-client';
-import { createMetrics, createWebhookMetrics } from '../../src/base/metrics.ts';
+import { createMetrics, createQueryMetrics, createWebhookMetrics } from '../../src/base/metrics.ts';
 import type { Output } from './output.ts';
 
 export interface MetricDescription {
@@ -18,12 +18,14 @@ interface Registered {
   readonly labelNames: readonly string[];
 }
 
-/** Of both roles, each name once. */
+/** Of all roles, each name once. */
 export function metricDescriptions(): readonly MetricDescription[] {
   const reconciler = createMetrics();
   // The families of work queues exist once there is a controller.
   reconciler.controllers.forController('any');
-  const all = [reconciler.registry, createWebhookMetrics().registry].flatMap(described);
+  const all = [reconciler, createWebhookMetrics(), createQueryMetrics()]
+    .map(({ registry }) => registry)
+    .flatMap(described);
   return [...new Map(all.map((metric) => [metric.name, metric])).values()].sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 

@@ -139,7 +139,9 @@ function replacementsFor(expressions: readonly Expression[]): readonly object[] 
         annotated('APIService', INJECTED_SECRET, 0),
         dnsName(WEBHOOK, 1),
         dnsName(QUERY, 1),
-        whole({ kind: 'ValidatingAdmissionPolicyBinding', name: 'ingester-guard' }, 'spec.paramRef.namespace'),
+        ...['ingester-guard', 'ingester-permitted'].map((name) =>
+          whole({ kind: 'ValidatingAdmissionPolicyBinding', name }, 'spec.paramRef.namespace'),
+        ),
         whole({ kind: 'APIService' }, 'spec.service.namespace'),
         whole({ kind: 'RoleBinding', name: STAYING_BINDING }, 'subjects.0.namespace'),
       ],

@@ -1,14 +1,42 @@
 // Manifests for the removal of the bundle: what keeps it from being removed too early, and what the drain may do.
 import { stringify } from 'yaml';
 import type { KindDefinition } from '../../src/api/kind.ts';
-import { crdName } from '../../src/api/kinds.ts';
+import { crdName } from '../../src/api/kind-names.ts';
 import { GROUP } from '../../src/api/names.ts';
 import { generatedNotice, type Output } from './output.ts';
 
 const NAMESPACE = 'ingester-system';
 const labels = { 'app.kubernetes.io/name': 'michelangelo-ingester' };
 /** Every admission configuration the bundle ships, whatever its kind. */
-const ADMISSION_NAMES = ['ingester-finalizer', 'ingester-rules', 'ingester-objects', 'ingester-crd-deletion'];
+const ADMISSION_NAMES = [
+  'ingester-finalizer',
+  'ingester-rules',
+  'ingester-objects',
+  'ingester-new-objects',
+  'ingester-versions',
+  'ingester-permitted',
+  'ingester-crd-deletion',
+];
+
+/**
+ * What the reconciler reads and writes. The last is its configuration in the Helm chart and in the release; in an overlay it
+ * has a hash in its name, and GitOps prunes the old ones while the bundle is in use.
+ */
+const CONFIG_MAPS = [
+  'ingester-drain',
+  'ingester-control',
+  'ingester-status',
+  'ingester-memory',
+  'ingester-reconciler-config',
+];
+
+/** CEL: whether what is deleted has the label. */
+function labelled(label: string, value: string): string {
+  return `oldObject.metadata.?labels['app.kubernetes.io/${label}'].orValue('') == '${value}'`;
+}
+
+/** That of the query API. */
+const REGISTRATION = 'v2.stored.michelangelo.api';
 
 export function removalOutputs(kinds: readonly KindDefinition[]): readonly Output[] {
   return [
@@ -36,9 +64,16 @@ function guardPolicy(crds: readonly string[]): object {
     isOurs('', 'namespaces', NAMESPACE),
     isOurs('apps', 'deployments', 'ingester-reconciler', NAMESPACE),
     isOurs('', 'serviceaccounts', 'ingester-reconciler', NAMESPACE),
-    isOurs('', 'configmaps', 'ingester-drain', NAMESPACE),
+    ...CONFIG_MAPS.map((name) => isOurs('', 'configmaps', name, NAMESPACE)),
     isOurs('rbac.authorization.k8s.io', 'clusterroles', 'ingester-reconciler'),
     isOurs('rbac.authorization.k8s.io', 'clusterrolebindings', 'ingester-reconciler'),
+    // By their label: kustomize gives them a prefix, and not to the ConfigMaps of the same name.
+    "(request.resource.group == 'rbac.authorization.k8s.io' && request.resource.resource in ['roles', 'rolebindings'] && " +
+      `request.namespace == '${NAMESPACE}' && ${labelled('name', 'michelangelo-ingester')} && ` +
+      `${labelled('component', 'reconciler')})`,
+    // No prefix here either.
+    "(request.resource.group == 'coordination.k8s.io' && request.resource.resource == 'leases' && " +
+      `request.namespace == '${NAMESPACE}' && oldObject.metadata.name.endsWith('-reconciler'))`,
   ];
   const rule = (apiGroups: string, ...resources: readonly string[]): object => ({
     apiGroups: [apiGroups],
@@ -58,14 +93,16 @@ function guardPolicy(crds: readonly string[]): object {
           rule('apiextensions.k8s.io', 'customresourcedefinitions'),
           rule('', 'namespaces', 'serviceaccounts', 'configmaps'),
           rule('apps', 'deployments'),
-          rule('rbac.authorization.k8s.io', 'clusterroles', 'clusterrolebindings'),
+          rule('rbac.authorization.k8s.io', 'clusterroles', 'clusterrolebindings', 'roles', 'rolebindings'),
+          rule('coordination.k8s.io', 'leases'),
         ],
       },
       matchConditions: [{ name: 'part-of-the-bundle', expression: ours.join(' || ') }],
       validations: [
         {
           expression: "params.data.phase == 'drained'",
-          message: 'objects may still hold the finalizer michelangelo/Ingester; run "ingester drain" first',
+          message:
+            'objects may still hold the finalizer michelangelo/Ingester; run "ingester drain" first, or apply drain.yaml of the release',
           reason: 'Forbidden',
         },
       ],
@@ -78,13 +115,14 @@ function drainRbac(plurals: readonly string[]): readonly object[] {
   const name = 'ingester-drain';
   const rbac = 'rbac.authorization.k8s.io';
   const subjects = [{ kind: 'ServiceAccount', name, namespace: NAMESPACE }];
-  const admission = (resources: readonly string[], names: readonly string[]): readonly object[] => [
-    { apiGroups: ['admissionregistration.k8s.io'], resources, verbs: ['list'] },
-    { apiGroups: ['admissionregistration.k8s.io'], resources, resourceNames: names, verbs: ['delete'] },
+  const removes = (group: string, resources: readonly string[], names: readonly string[]): readonly object[] => [
+    { apiGroups: [group], resources, verbs: ['list'] },
+    { apiGroups: [group], resources, resourceNames: names, verbs: ['delete'] },
   ];
   const clusterRules = [
     { apiGroups: [GROUP], resources: plurals, verbs: ['list', 'patch'] },
-    ...admission(
+    ...removes(
+      'admissionregistration.k8s.io',
       [
         'mutatingwebhookconfigurations',
         'validatingwebhookconfigurations',
@@ -95,6 +133,7 @@ function drainRbac(plurals: readonly string[]): readonly object[] {
       ],
       ADMISSION_NAMES,
     ),
+    ...removes('apiregistration.k8s.io', ['apiservices'], [REGISTRATION]),
   ];
   const markerRules = [
     { apiGroups: [''], resources: ['configmaps'], verbs: ['create'] },

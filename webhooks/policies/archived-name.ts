@@ -7,7 +7,7 @@
 import { allKinds } from '../../src/api/kinds.ts';
 import { ALLOW_ARCHIVED_NAME_ANNOTATION, GROUP, RESTORED_FROM_ANNOTATION } from '../../src/api/names.ts';
 import { valueAt } from '../../src/base/json.ts';
-import type { ValidatingPolicy, Verdict } from '../policy.ts';
+import type { PolicyContext, ValidatingPolicy, Verdict } from '../policy.ts';
 import type { NameMemory } from '../ports.ts';
 import type { AdmissionRequest } from '../review.ts';
 import { quoted } from './message.ts';
@@ -19,14 +19,19 @@ export function archivedName(names: NameMemory, mode: 'deny' | 'warn'): Validati
     name: 'archived-name',
     appliesTo: ({ group, plural, operation, subresource }) =>
       group === GROUP && subresource === '' && operation === 'CREATE' && kindOfPlural.has(plural),
-    review: (request) => reviewCreate(request, names, mode),
+    review: (request, context) => reviewCreate(request, context, { names, mode }),
   };
 }
 
 /** A restore of this very object, and of an older one of the name. Both say which archived object their author knows. */
 const permissions = [RESTORED_FROM_ANNOTATION, ALLOW_ARCHIVED_NAME_ANNOTATION];
 
-function reviewCreate(request: AdmissionRequest, names: NameMemory, mode: 'deny' | 'warn'): Verdict {
+interface Parts {
+  readonly names: NameMemory;
+  readonly mode: 'deny' | 'warn';
+}
+
+function reviewCreate(request: AdmissionRequest, { audience }: PolicyContext, { names, mode }: Parts): Verdict {
   const { plural, namespace, name, object } = request;
   const kind = kindOfPlural.get(plural) ?? '';
   const known = names.recall({ kind, namespace, name });
@@ -34,6 +39,6 @@ function reviewCreate(request: AdmissionRequest, names: NameMemory, mode: 'deny'
   if (permissions.some((annotation) => valueAt(object, ['metadata', 'annotations', annotation]) === known.uid)) {
     return { allowed: true, warnings: [`an archived ${kind} of this name stays in the database beside this one`] };
   }
-  const message = `${kind} ${quoted(name)} is archived; remove it from Git or restore it, or permit another by annotation ${ALLOW_ARCHIVED_NAME_ANNOTATION}=${quoted(known.uid, 36)}`;
+  const message = `${kind} ${quoted(name)} is archived; remove it from Git or restore it, or permit another by annotation ${ALLOW_ARCHIVED_NAME_ANNOTATION}=${audience === 'anybody' ? 'its-uid' : quoted(known.uid, 36)}`;
   return mode === 'deny' ? { allowed: false, message } : { allowed: true, warnings: [message] };
 }

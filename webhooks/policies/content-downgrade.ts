@@ -3,7 +3,8 @@
 //
 //   equal, higher, or set for the first time   allowed
 //   lower, taken away, or true turned to false refused, unless the annotation names the value that is written
-//   not comparable                             allowed with a warning
+//   from a value with an order to one without  refused likewise: otherwise a downgrade is two steps
+//   from a value without an order              allowed with a warning: there is nothing to go back from
 //   created again, lower than the object that had    as above, where names are remembered: deleting it first is no way
 //   the name before                                  around the rule
 //   a finished run that is turned back         refused; in a write of status a warning, because a controller would
@@ -36,12 +37,17 @@ export function contentDowngrade(modes: DowngradeModes, names: NameMemory): Vali
       if (operation === 'CREATE') return subresource === '';
       return operation === 'UPDATE' && (subresource === '' || subresource === 'status');
     },
-    review: (request) => {
+    review: (request, { audience }) => {
       const kind = ofPlural.get(request.plural);
       if (kind === undefined) return { allowed: true };
       const movements =
         request.operation === 'CREATE' ? sinceDeparture(request, kind, names) : sinceUpdate(request, kind);
-      return judge(request, movements, modeOf(kind));
+      const said = (path: string, movement: Movement): string | undefined => {
+        // What the object before it was, a create does not hold.
+        const hides = request.operation === 'CREATE' && audience === 'anybody' && movement.kind !== 'forward';
+        return sayMovement(path, hides ? { ...movement, from: '(hidden)' } : movement);
+      };
+      return judge(request, movements, { mode: modeOf(kind), said });
     },
   };
 }
@@ -75,16 +81,21 @@ function sinceDeparture(
   });
 }
 
+interface Judging {
+  readonly mode: DowngradeMode;
+  readonly said: (path: string, movement: Movement) => string | undefined;
+}
+
 function judge(
   { object = {}, subresource }: AdmissionRequest,
   movements: readonly FieldMovement[],
-  mode: DowngradeMode,
+  { mode, said }: Judging,
 ): Verdict {
   const warnings: string[] = [];
   for (const { path, movement } of movements) {
-    const message = sayMovement(path, movement);
+    const message = said(path, movement);
     if (movement.kind === 'forward' || message === undefined) continue;
-    if (movement.kind === 'backward' && !permitsDowngrade(object, movement.to)) {
+    if (movement.kind !== 'unordered' && !permitsDowngrade(object, movement.to)) {
       if (mode === 'deny' && subresource === '') return { allowed: false, message };
     }
     warnings.push(message);
@@ -97,5 +108,6 @@ function sayMovement(path: string, movement: Movement): string | undefined {
   if (movement.kind === 'forward') return undefined;
   const move = `${path} ${quoted(movement.from)} -> ${quoted(movement.to)}`;
   if (movement.kind === 'unordered') return `${move}: no order is known between these versions`;
-  return `${move} is a downgrade; ${permitHint(movement.to)}`;
+  const what = movement.kind === 'leaving' ? 'cannot be compared' : 'is a downgrade';
+  return `${move} ${what}; ${permitHint(movement.to)}`;
 }

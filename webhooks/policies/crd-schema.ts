@@ -1,6 +1,6 @@
 // Whether everything that one schema accepts and keeps, another accepts and keeps too. Pure: two nodes of an OpenAPI v3
 // schema as a CRD has it go in, what got lost or narrower comes out. What got wider is no finding.
-import { canonicalJson, isJsonObject, type JsonObject, type JsonValue } from '../../src/base/json.ts';
+import { canonicalJson, isJsonObject, type JsonObject, type JsonValue, ownValue } from '../../src/base/json.ts';
 
 /** One thing that the new definition takes away. */
 export interface Finding {
@@ -150,7 +150,7 @@ const widerFormats: Readonly<Record<string, string>> = { int32: 'int64', float: 
 function* formatNarrowed(before: Node, after: Node): Iterable<string> {
   const [from, to] = [before['format'], after['format']];
   if (to === undefined || from === to) return;
-  if (typeof from === 'string' && widerFormats[from] === to) return;
+  if (typeof from === 'string' && ownValue(widerFormats, from) === to) return;
   yield from === undefined ? 'format added' : 'format changed';
 }
 
@@ -170,7 +170,7 @@ function* requiredAdded(before: Node, after: Node): Iterable<string> {
   const from = new Set(textsOf(before['required']));
   const properties = propertiesOf(after);
   for (const name of textsOf(after['required'])) {
-    const property = Object.hasOwn(properties, name) ? properties[name] : undefined;
+    const property = ownValue(properties, name);
     const defaulted = isJsonObject(property) && property['default'] !== undefined;
     if (!from.has(name) && !defaulted) yield `${name} became required`;
   }

@@ -7,7 +7,7 @@
 import type { FieldRule } from '../../src/api/kind.ts';
 import { allKinds } from '../../src/api/kinds.ts';
 import { GROUP } from '../../src/api/names.ts';
-import { isJsonObject, type JsonObject } from '../../src/base/json.ts';
+import { isJsonObject, type JsonObject, ownValue } from '../../src/base/json.ts';
 import type { ValidatingPolicy, Verdict } from '../policy.ts';
 import type { AdmissionRequest } from '../review.ts';
 import { quoted } from './message.ts';
@@ -67,7 +67,7 @@ function placesOf(value: unknown, path: readonly string[], at: readonly string[]
     return Object.entries(value).flatMap(([key, nested]: [string, unknown]) => placesOf(nested, rest, [...at, key]));
   }
   if (!isJsonObject(value)) return [];
-  return placesOf(Object.hasOwn(value, step) ? value[step] : undefined, rest, [...at, step]);
+  return placesOf(ownValue(value, step), rest, [...at, step]);
 }
 
 function problemWith(rule: FieldRule, value: unknown): string | undefined {

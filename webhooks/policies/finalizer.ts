@@ -6,18 +6,23 @@
 //   ours present, also twice                   nothing: the API server keeps duplicates
 //   UPDATE that lost ours and a mark           as above, and the mark again: see marks-kept.ts
 //   UPDATE of an object that is being deleted  nothing: the API server refuses new finalizers there
-//   UPDATE of an object that is opted out      nothing: a person may release it by hand
+//   UPDATE of an object that is opted out      nothing: a person may release it by hand. protect-marks.ts says who may
+//                                              set the mark
 //   UPDATE by the reconciler                   nothing: it takes the finalizer off when MySQL has the final state
+//   metadata storage is off                    nothing, as no reconciler would take it off; but what was guarded before
+//                                              stays guarded, as its row may be behind when storage is switched on
 //   DELETE, CONNECT, no object                 nothing: a patch would be an error
 import { FINALIZER, UNGUARDED_ANNOTATION } from '../../src/api/names.ts';
 import { type JsonObject, valueAt } from '../../src/base/json.ts';
 import type { AdmissionRequest, Allowed, PatchOperation } from '../review.ts';
-import { isGuarded } from './guarded.ts';
+import { isDeleting, isGuarded } from './guarded.ts';
 import { annotationsOf, lostMarks } from './marks-kept.ts';
 
 export interface FinalizerPolicyOptions {
   /** Full user name of the reconciler's service account. */
   readonly reconcilerUser: string;
+  /** Whether no reconciler takes the finalizer off; missing: one does. */
+  readonly storageOff?: () => boolean;
 }
 
 /** Names of the mutating policies: metric labels, audit annotations and headings of docs/admission.md. */
@@ -30,6 +35,9 @@ export function guard(request: AdmissionRequest, options: FinalizerPolicyOptions
   const { object } = request;
   if (object === undefined || !mayPatch(request, options)) return { ...nothing, auditAnnotations: audit('skipped') };
   if (isGuarded(object)) return { ...nothing, auditAnnotations: audit('present') };
+  if (!isGuarded(request.oldObject) && options.storageOff?.() === true) {
+    return { ...nothing, auditAnnotations: audit('storage-off') };
+  }
   const marks = lostMarks(request);
   return {
     patch: [addFinalizer(object), ...restoreMarks(object, marks)],
@@ -42,7 +50,7 @@ export function guard(request: AdmissionRequest, options: FinalizerPolicyOptions
 
 const nothing = { patch: [], warnings: [] } as const;
 
-function audit(finalizer: 'added' | 'present' | 'skipped'): Readonly<Record<string, string>> {
+function audit(finalizer: 'added' | 'present' | 'skipped' | 'storage-off'): Readonly<Record<string, string>> {
   return { finalizer };
 }
 
@@ -51,7 +59,8 @@ function mayPatch(request: AdmissionRequest, options: FinalizerPolicyOptions): b
     case 'CREATE':
       return true;
     case 'UPDATE': {
-      const deleting = isDeleting(request.object) || isDeleting(request.oldObject);
+      // Never the new object, which says what the client likes.
+      const deleting = isDeleting(request.oldObject);
       const optedOut = valueAt(request.object, ['metadata', 'annotations', UNGUARDED_ANNOTATION]) === 'true';
       return !deleting && !optedOut && request.username !== options.reconcilerUser;
     }
@@ -59,11 +68,6 @@ function mayPatch(request: AdmissionRequest, options: FinalizerPolicyOptions): b
     case 'CONNECT':
       return false;
   }
-}
-
-function isDeleting(object: JsonObject | undefined): boolean {
-  const timestamp = valueAt(object, ['metadata', 'deletionTimestamp']);
-  return timestamp !== undefined && timestamp !== null;
 }
 
 function addFinalizer(object: JsonObject): PatchOperation {

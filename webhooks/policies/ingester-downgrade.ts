@@ -5,14 +5,13 @@
 //   nothing migrated yet      allowed
 //   equal or higher           allowed
 //   lower, or taken away      refused, unless the annotation names the way, from:to
-//   not comparable            allowed with a warning, or refused by setting
+//   not comparable            as a downgrade, because two such steps are one; by setting allowed with a warning
 //   spec.version not changed  allowed: what stands there already was decided before
 //
 // A resource that is created is compared with what was migrated for the one that had its name before. Where that cannot
 // be read, it is refused unless the annotation names the way from "unknown".
 import { downgradeWay } from '../../src/api/ingester/downgrade.ts';
-import { INGESTER_KIND, MIGRATED_VERSION_PATH, VERSION_PATH } from '../../src/api/ingester.ts';
-import { GROUP } from '../../src/api/names.ts';
+import { INGESTER_GROUP, INGESTER_KIND, MIGRATED_VERSION_PATH, VERSION_PATH } from '../../src/api/ingester.ts';
 import { type JsonObject, valueAt } from '../../src/base/json.ts';
 import type { PolicyContext, ValidatingPolicy, Verdict } from '../policy.ts';
 import type { AdmissionMemory } from '../ports.ts';
@@ -29,7 +28,7 @@ export function ingesterDowngrade(incomparable: 'deny' | 'warn', memory: Admissi
   return {
     name: 'ingester-downgrade',
     appliesTo: ({ group, kind, operation, subresource }) =>
-      group === GROUP && kind.kind === INGESTER_KIND && operation !== 'DELETE' && subresource === '',
+      group === INGESTER_GROUP && kind.kind === INGESTER_KIND && operation !== 'DELETE' && subresource === '',
     review: (request, context) =>
       request.operation === 'CREATE'
         ? reviewCreate(request, context, { incomparable, memory })
@@ -44,7 +43,7 @@ interface Parts {
 
 async function reviewCreate(
   { namespace, name, object }: AdmissionRequest,
-  { signal }: PolicyContext,
+  { signal, audience }: PolicyContext,
   { incomparable, memory }: Parts,
 ): Promise<Verdict> {
   const asked = valueAt(object, VERSION_PATH);
@@ -53,7 +52,10 @@ async function reviewCreate(
     case 'nothing':
       return { allowed: true };
     case 'known':
-      return compare(object, movementBetween(field, migrated.value, asked), incomparable);
+      return compare(object, movementBetween(field, migrated.value, asked), {
+        incomparable,
+        shown: audience === 'anybody' ? ONE_BEFORE : undefined,
+      });
     case 'unknown': {
       const message = `nobody can say what was migrated for an Ingester ${quoted(name)} before`;
       const way = downgradeWay(UNKNOWN, typeof asked === 'string' ? asked : NO_TARGET);
@@ -66,18 +68,28 @@ async function reviewCreate(
 function reviewUpdate({ object, oldObject }: AdmissionRequest, incomparable: 'deny' | 'warn'): Verdict {
   const asked = valueAt(object, VERSION_PATH);
   if (asked === valueAt(oldObject, VERSION_PATH)) return { allowed: true };
-  return compare(object, movementBetween(field, valueAt(oldObject, MIGRATED_VERSION_PATH), asked), incomparable);
+  return compare(object, movementBetween(field, valueAt(oldObject, MIGRATED_VERSION_PATH), asked), { incomparable });
 }
 
-function compare(object: JsonObject | undefined, movement: Movement, incomparable: 'deny' | 'warn'): Verdict {
+/** Stands for a version that the request does not hold; the ConfigMap of the memory has it. */
+const ONE_BEFORE = 'version';
+
+interface Comparing {
+  readonly incomparable: 'deny' | 'warn';
+  /** What is shown instead of the version that was migrated to. */
+  readonly shown?: string | undefined;
+}
+
+function compare(object: JsonObject | undefined, movement: Movement, { incomparable, shown }: Comparing): Verdict {
   if (movement.kind === 'forward') return { allowed: true };
   const { from, to } = movement;
   const way = downgradeWay(from, to);
+  const hint = permitHint(downgradeWay(shown ?? from, to));
   if (movement.kind === 'backward') {
-    const message = `spec.version ${quoted(to)} is older than the migrated ${quoted(from)}; ${permitHint(way)}`;
+    const message = `spec.version ${quoted(to)} is older than the migrated ${quoted(shown ?? from)}; ${hint}`;
     return permitsDowngrade(object, way) ? { allowed: true, warnings: [message] } : { allowed: false, message };
   }
-  const message = `spec.version ${quoted(to)} cannot be compared with the migrated ${quoted(from)}`;
+  const message = `spec.version ${quoted(to)} cannot be compared with the migrated ${quoted(shown ?? from)}`;
   if (incomparable === 'warn' || permitsDowngrade(object, way)) return { allowed: true, warnings: [message] };
-  return { allowed: false, message: `${message}; ${permitHint(way)}` };
+  return { allowed: false, message: `${message}; ${hint}` };
 }

@@ -1,10 +1,10 @@
-// Two annotations delete an object or move it out of etcd. Whoever may write annotations could do so past RBAC, so
-// setting one needs the verb that it stands for.
+// Two annotations delete an object or move it out of etcd, and a third lets everybody take the finalizer off, so that it
+// can vanish unseen. Whoever may write annotations could do so past RBAC, so setting one needs the verb that it stands for.
 //
 //   the request                                       answer
-//   CREATE with a mark                                refused, or a warning by setting: a manifest that says so comes
+//   CREATE with one of the first two                  refused, or a warning by setting: a manifest that says so comes
 //                                                     back and goes again for ever
-//   UPDATE that sets a mark, user may delete          allowed
+//   … or UPDATE, that sets a mark, user may delete    allowed
 //   … user may not delete                             refused
 //   … nobody can say in time                          refused: the same user can delete as soon as RBAC answers
 //   UPDATE that keeps or takes off a mark             allowed
@@ -12,7 +12,7 @@
 //
 // The word of the second annotation's name is one that clients take for a reason to create the object anew, so
 // messages describe it.
-import { DELETING_ANNOTATION, GROUP, IMMUTABLE_ANNOTATION } from '../../src/api/names.ts';
+import { DELETING_ANNOTATION, GROUP, IMMUTABLE_ANNOTATION, UNGUARDED_ANNOTATION } from '../../src/api/names.ts';
 import { type JsonObject, valueAt } from '../../src/base/json.ts';
 import type { PolicyContext, ValidatingPolicy, Verdict } from '../policy.ts';
 import type { AccessReviewer } from '../ports.ts';
@@ -20,8 +20,9 @@ import type { AdmissionRequest } from '../review.ts';
 import { quoted } from './message.ts';
 
 const marks = [
-  { annotation: DELETING_ANNOTATION, shown: DELETING_ANNOTATION },
-  { annotation: IMMUTABLE_ANNOTATION, shown: 'the eviction annotation' },
+  { annotation: DELETING_ANNOTATION, shown: DELETING_ANNOTATION, ends: true },
+  { annotation: IMMUTABLE_ANNOTATION, shown: 'the eviction annotation', ends: true },
+  { annotation: UNGUARDED_ANNOTATION, shown: UNGUARDED_ANNOTATION, ends: false },
 ] as const;
 type Mark = (typeof marks)[number];
 
@@ -33,11 +34,13 @@ export function protectMarks(access: AccessReviewer, createMarked: 'deny' | 'war
     review: (request, context) => {
       const set = marks.filter(({ annotation }) => isSetBy(request, annotation));
       const warnings = marks.filter(({ annotation }) => isMeant(request, annotation)).map(hasNoEffect);
-      const [mark] = set;
-      if (mark === undefined) return { allowed: true, warnings };
-      return request.operation === 'CREATE'
-        ? reviewCreate(mark, createMarked, warnings)
-        : reviewUpdate(request, mark, { access, warnings, context });
+      const isCreate = request.operation === 'CREATE';
+      const [born] = set.filter(({ ends }) => isCreate && ends);
+      const verdict: Verdict =
+        born === undefined ? { allowed: true, warnings } : reviewCreate(born, createMarked, warnings);
+      const [mark] = set.filter(({ ends }) => !(isCreate && ends));
+      if (mark === undefined || !verdict.allowed) return verdict;
+      return askRight(request, mark, { access, warnings: verdict.warnings ?? [], context });
     },
   };
 }
@@ -72,7 +75,7 @@ interface Asking {
   readonly context: PolicyContext;
 }
 
-async function reviewUpdate(
+async function askRight(
   request: AdmissionRequest,
   { shown }: Mark,
   { access, warnings, context }: Asking,

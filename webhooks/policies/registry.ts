@@ -1,13 +1,16 @@
 // The validating rules, in the order they are asked. docs/admission.md has one heading for each.
 import type { ValidatingPolicy } from '../policy.ts';
-import type { AccessReviewer, AdmissionMemory, NameMemory, ObjectCensus } from '../ports.ts';
+import type { AccessReviewer, AdmissionMemory, IngesterBounds, NameMemory, ObjectCensus } from '../ports.ts';
 import { apiVersionDowngrade } from './api-version.ts';
 import { archivedName } from './archived-name.ts';
+import { bornDeleting } from './born-deleting.ts';
 import { contentDowngrade, type DowngradeModes } from './content-downgrade.ts';
 import { crdDeletion } from './crd-deletion.ts';
 import { crdDowngrade } from './crd-downgrade.ts';
 import { fieldRules } from './field-rules.ts';
 import { ingesterDowngrade } from './ingester-downgrade.ts';
+import { ingesterPermitted } from './ingester-permitted.ts';
+import { nestingDepth } from './nesting-depth.ts';
 import { ownedDeletion } from './owned-deletion.ts';
 import { protectMarks } from './protect-marks.ts';
 import { sameKind } from './same-kind.ts';
@@ -29,15 +32,19 @@ export interface AdmissionPorts {
   readonly census: ObjectCensus;
   readonly names: NameMemory;
   readonly memory: AdmissionMemory;
+  readonly bounds: IngesterBounds;
 }
 
 export function validatingPolicies(settings: AdmissionSettings, ports: AdmissionPorts): readonly ValidatingPolicy[] {
   return [
     sameKind,
+    bornDeleting,
+    nestingDepth,
     protectMarks(ports.access, settings.createMarked),
     ownedDeletion(settings.ownedDeletions),
     archivedName(ports.names, settings.archivedNames),
     ingesterDowngrade(settings.incomparableVersions, ports.memory),
+    ingesterPermitted(ports.bounds),
     contentDowngrade(settings.contentDowngrades, ports.names),
     apiVersionDowngrade(settings.minimumApiVersion),
     fieldRules(settings.fieldRules),

@@ -3,17 +3,21 @@
 //   object.kind or object.apiVersion differs from request.kind   denied
 //   one of our plurals with another kind than the catalogue's    denied: the webhook registration is wrong
 //   no object (DELETE)                                           the old object is compared
+import { INGESTER_GROUP, INGESTER_KIND, INGESTER_PLURAL } from '../../src/api/ingester.ts';
 import { allKinds } from '../../src/api/kinds.ts';
 import { GROUP } from '../../src/api/names.ts';
 import type { ValidatingPolicy, Verdict } from '../policy.ts';
 import type { AdmissionRequest } from '../review.ts';
 import { quoted } from './message.ts';
 
-const kindOfPlural = new Map(allKinds.map(({ plural, kind }) => [plural, kind]));
+const kindOfPlural = new Map([
+  ...allKinds.map(({ plural, kind }) => [plural, kind] as const),
+  [INGESTER_PLURAL, INGESTER_KIND] as const,
+]);
 
 export const sameKind: ValidatingPolicy = {
   name: 'same-kind',
-  appliesTo: ({ group }) => group === GROUP,
+  appliesTo: ({ group }) => group === GROUP || group === INGESTER_GROUP,
   review: compareKinds,
 };
 

@@ -4,9 +4,10 @@
 //   deleting     anything that happens to an object that is being deleted already
 //   unchanged    updates of nothing but finalizers, status and what the API server itself keeps
 import { GROUP } from '../../src/api/names.ts';
-import { isJsonObject, type JsonObject, valueAt } from '../../src/base/json.ts';
+import { isJsonObject, type JsonObject } from '../../src/base/json.ts';
 import { sameJson } from '../../src/base/same-json.ts';
 import type { AdmissionRequest } from '../review.ts';
+import { isDeleting } from './guarded.ts';
 
 export type StandAside = 'reconciler' | 'deleting' | 'unchanged';
 
@@ -18,13 +19,9 @@ export function standAside(request: AdmissionRequest, reconcilerUser: string): S
   if (group === GROUP && username === reconcilerUser) return 'reconciler';
   // Only the old object can be trusted: it is what the API server has, not what somebody sent.
   if (operation === 'CREATE' || oldObject === undefined) return undefined;
-  if (isSet(valueAt(oldObject, ['metadata', 'deletionTimestamp']))) return 'deleting';
+  if (isDeleting(oldObject)) return 'deleting';
   if (operation !== 'UPDATE' || request.subresource !== '' || object === undefined) return undefined;
   return sameJson(written(oldObject), written(object)) ? 'unchanged' : undefined;
-}
-
-function isSet(value: unknown): boolean {
-  return value !== undefined && value !== null;
 }
 
 /** The object without status and without what nobody writes by hand. */

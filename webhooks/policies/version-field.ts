@@ -8,16 +8,23 @@ export type Movement =
   | { readonly kind: 'forward' }
   /** `to` is what an override has to name. */
   | { readonly kind: 'backward'; readonly from: string; readonly to: string }
-  /** Both have a value, and no order says which is older. */
+  /**
+   * What was there has an order, what comes has none: the next step could lead anywhere. `to` is what an override has to
+   * name.
+   */
+  | { readonly kind: 'leaving'; readonly from: string; readonly to: string }
+  /** Neither has an order with the other, and nothing comparable is lost. */
   | { readonly kind: 'unordered'; readonly from: string; readonly to: string };
 
 const FORWARD: Movement = { kind: 'forward' };
 /** Longer digits are hashes that happen to have no letter. */
-const COUNTED = /^\d{1,18}$/;
+const COUNTED = /^-?\d{1,18}$/;
 const NUMBERED_NAME = /^(.*?)(\d{1,18})$/;
 
 export function movementOf(field: VersionField, before: JsonObject, after: JsonObject): Movement {
-  return movementBetween(field, valueAt(before, field.path), valueAt(after, field.path));
+  const was = valueAt(before, field.path);
+  // Of an object that is there, a missing number is 0: otherwise 0, missing and -1 were no way back.
+  return movementBetween(field, field.order === 'integer' && isEmpty(was) ? 0 : was, valueAt(after, field.path));
 }
 
 export function movementBetween(field: VersionField, before: unknown, after: unknown): Movement {
@@ -49,13 +56,15 @@ function compareTexts(field: VersionField, from: string, to: string): Movement {
 
 function compareSemver(from: string, to: string): Movement {
   const order = compareVersions(from, to);
-  if (order === undefined) return { kind: 'unordered', from, to };
-  return order === 'older' ? backward(from, to) : FORWARD;
+  if (order !== undefined) return order === 'older' ? backward(from, to) : FORWARD;
+  return { kind: compareVersions(from, from) === undefined ? 'unordered' : 'leaving', from, to };
 }
 
+/** All whole numbers have one order, those below zero too. */
 function compareCounts(from: string, to: string): Movement {
-  if (!COUNTED.test(from) || !COUNTED.test(to)) return { kind: 'unordered', from, to };
-  return compareDecimals(to, from) < 0 ? backward(from, to) : FORWARD;
+  if (!COUNTED.test(from)) return { kind: 'unordered', from, to };
+  if (!COUNTED.test(to)) return { kind: 'leaving', from, to };
+  return BigInt(to) < BigInt(from) ? backward(from, to) : FORWARD;
 }
 
 function compareNames(from: string, to: string): Movement {

@@ -61,3 +61,11 @@ function rootSchema(kind: CrdKind, set: DescriptorSet): Schema {
     },
   };
 }
+
+/** Where in the spec a client may nest as deep as it likes: the field below `spec` that has such a part. */
+export function openFields(kind: CrdKind, set: DescriptorSet): readonly (readonly string[])[] {
+  const { properties = {} } = messageSchema(set, `${group}.${version}.${kind.kind}Spec`);
+  return Object.entries(properties)
+    .filter(([, schema]) => JSON.stringify(schema).includes('"x-kubernetes-preserve-unknown-fields":true'))
+    .map(([name]) => ['spec', name]);
+}

@@ -3,17 +3,19 @@ import { stringify } from 'yaml';
 import { openApi } from '../../../src/api/ingester/schema.ts';
 import { specSchema } from '../../../src/api/ingester/spec-schema.ts';
 import { topPhases } from '../../../src/api/ingester/status.ts';
-import { INGESTER_KIND, INGESTER_PLURAL } from '../../../src/api/ingester.ts';
-import { crdName } from '../../../src/api/kinds.ts';
-import { GROUP, VERSION } from '../../../src/api/names.ts';
+import {
+  INGESTER_CRD,
+  INGESTER_GROUP,
+  INGESTER_KIND,
+  INGESTER_PLURAL,
+  INGESTER_VERSION,
+} from '../../../src/api/ingester.ts';
 import { generatedNotice, type Output } from '../output.ts';
-
-const name = crdName({ plural: INGESTER_PLURAL });
 
 export function ingesterCrdOutput(): Output {
   const header = generatedNotice('#', 'src/api/ingester');
   const content = stringify(ingesterCrd(), { lineWidth: 0, aliasDuplicateObjects: false });
-  return { path: `crds/${name}.yaml`, content: header + content };
+  return { path: `crds/${INGESTER_CRD}.yaml`, content: header + content };
 }
 
 const remembered = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
@@ -62,9 +64,9 @@ function ingesterCrd(): object {
   return {
     apiVersion: 'apiextensions.k8s.io/v1',
     kind: 'CustomResourceDefinition',
-    metadata: { name },
+    metadata: { name: INGESTER_CRD },
     spec: {
-      group: GROUP,
+      group: INGESTER_GROUP,
       names: {
         kind: INGESTER_KIND,
         listKind: `${INGESTER_KIND}List`,
@@ -74,7 +76,7 @@ function ingesterCrd(): object {
       scope: 'Namespaced',
       versions: [
         {
-          name: VERSION,
+          name: INGESTER_VERSION,
           served: true,
           storage: true,
           subresources: { status: {} },

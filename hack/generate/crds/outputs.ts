@@ -2,7 +2,7 @@ import { stringify } from 'yaml';
 import { generatedNotice, type Output } from '../output.ts';
 import { loadDescriptors } from '../proto/descriptors.ts';
 import { UnsupportedProtoError } from '../proto/errors.ts';
-import { type CrdKind, crdFileName, crdOf } from './crd.ts';
+import { type CrdKind, crdFileName, crdOf, openFields } from './crd.ts';
 
 const header = generatedNotice('#', 'schema/proto and schema/kinds');
 
@@ -16,4 +16,11 @@ export async function crdOutputs(catalogue: readonly CrdKind[]): Promise<readonl
       content: header + stringify(crdOf(kind, set), { lineWidth: 0, aliasDuplicateObjects: false }),
     };
   });
+}
+
+/** Fields of all kinds in which an object can be nested without end. */
+export async function openFieldsOf(catalogue: readonly CrdKind[]): Promise<readonly (readonly string[])[]> {
+  const set = await loadDescriptors();
+  const paths = catalogue.flatMap((kind) => openFields(kind, set));
+  return [...new Map(paths.map((path) => [path.join('.'), path])).values()];
 }

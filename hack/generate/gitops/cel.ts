@@ -1,6 +1,7 @@
 // Health checks of Flux: CEL over the fields of the object. Flux looks at inProgress, then failed, then current; an
 // expression that cannot be evaluated, as while an object has no status at all, counts as not ready yet. Kinds that are
 // healthy without a status have no expressions: Flux takes what has no conditions as current.
+import { INGESTER_GROUP, INGESTER_KIND, INGESTER_VERSION } from '../../../src/api/ingester.ts';
 import { GROUP, VERSION } from '../../../src/api/names.ts';
 import { conditionRules, type Health, type HealthRule, healthRules } from './health.ts';
 
@@ -12,7 +13,8 @@ export interface HealthCheckExpression {
   readonly current: string;
 }
 
-const apiVersion = `${GROUP}/${VERSION}`;
+const apiVersionOf = (kind: string): string =>
+  kind === INGESTER_KIND ? `${INGESTER_GROUP}/${INGESTER_VERSION}` : `${GROUP}/${VERSION}`;
 const text = (value: string): string => `'${value}'`;
 
 export function healthCheckExpressions(): readonly HealthCheckExpression[] {
@@ -26,7 +28,7 @@ export function healthCheckExpressions(): readonly HealthCheckExpression[] {
           return `has(status.statusConditions) && status.statusConditions.exists(c, c.type in [${types.join(', ')}] && c.status == 'CONDITION_STATUS_TRUE')`;
         };
         return {
-          apiVersion,
+          apiVersion: apiVersionOf(kind),
           kind,
           inProgress: `!(${holds(['Degraded', 'Healthy', 'Suspended'])})`,
           failed: holds(['Degraded']),
@@ -43,7 +45,7 @@ function ofState({ kind, field, prefix, states }: HealthRule): HealthCheckExpres
   };
   return {
     // Only the group counts for Flux.
-    apiVersion,
+    apiVersion: apiVersionOf(kind),
     kind,
     inProgress: `!has(status.${field}) || ${among('Progressing')}`,
     failed: among('Degraded'),

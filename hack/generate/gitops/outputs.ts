@@ -1,6 +1,6 @@
 // What Argo CD and Flux have to know about our kinds.
 import { stringify } from 'yaml';
-import { INGESTER_KIND } from '../../../src/api/ingester.ts';
+import { INGESTER_GROUP, INGESTER_KIND } from '../../../src/api/ingester.ts';
 import type { KindDefinition } from '../../../src/api/kind.ts';
 import { FINALIZER, GROUP } from '../../../src/api/names.ts';
 import { generatedNotice, type Output } from '../output.ts';
@@ -37,7 +37,8 @@ function output(path: string, document: object): Output {
 
 /** Keys of argocd-cm. Each customization is a key of its own, so a patch leaves those of others alone. */
 function argocdSettings(kinds: readonly string[]): Readonly<Record<string, string>> {
-  const customization = (what: string, kind: string): string => `resource.customizations.${what}.${GROUP}_${kind}`;
+  const customization = (what: string, kind: string): string =>
+    `resource.customizations.${what}.${kind === INGESTER_KIND ? INGESTER_GROUP : GROUP}_${kind}`;
   const drift = ignored(`.metadata.finalizers[]? | select(. == "${FINALIZER}")`);
   const noise = stringify({
     jsonPointers: [
