@@ -1,18 +1,22 @@
 // The express application of the query API: who asks, what for, may they, and the answer.
 import express, { type ErrorRequestHandler, type Express, type Request, type Response } from 'express';
-import type { Logger } from '../base/logger.ts';
+import { LogLimit } from '../base/log-limit.ts';
 import { programVersion } from '../base/program-files.ts';
+import { RateLimits } from '../base/rate-limits.ts';
+import { type Context, sendText } from './context.ts';
+import { refuseCrossSite } from './cross-site.ts';
 import { sendDocument, sendJson } from './documents.ts';
 import { QueryError, queryErrorOf, statusObject } from './errors.ts';
 import { answerGenerator, GENERATOR_PATH } from './generator.ts';
 import { GROUP_PATH, STORED_GROUP, STORED_GROUP_VERSION } from './names.ts';
-import { OPENAPI_PATH, openApiIndex, openApiV3 } from './openapi.ts';
+import { OPENAPI_PATH, OpenApi, type OpenApiText, openApiIndex } from './openapi.ts';
 import type { QueryAppOptions } from './options.ts';
 import { sendPage } from './page.ts';
+import { Places } from './places.ts';
 import { RequestTime } from './request-time.ts';
 import { ResourceHandler } from './resources.ts';
+import { cutSlowReaders } from './slow-readers.ts';
 import type { User } from './user.ts';
-import { UserLimits } from './user-limits.ts';
 
 export function createQueryApp(options: QueryAppOptions): Express {
   const app = express();
@@ -21,47 +25,55 @@ export function createQueryApp(options: QueryAppOptions): Express {
   app.disable('query parser');
   const resources = new ResourceHandler(options);
   const { clock, limits } = options;
-  const userLimits = new UserLimits({ clock, perSecond: limits.userPerSecond, burst: limits.userBurst });
-  app.use(limitInFlight(limits.maxInFlight));
+  const rates = new RateLimits({ clock, perSecond: limits.userPerSecond, burst: limits.userBurst });
+  const openApi = new OpenApi(options);
+  const places = new Places(limits.maxInFlight);
   app.use(audited(options));
+  app.use(cutSlowReaders(clock));
+  // Before every limit: while the API server cannot read them, it deletes no namespace of the cluster.
+  app.use(discovery(options));
   app.use(sendPage);
+  app.use(refuseCrossSite);
   app.use(async (request: Request, response: Response) => {
     const time = new RequestTime(clock, limits, response);
-    const user = await time.within(options.authenticator.authenticate(request));
+    const user = await time.within(options.authenticator.authenticate(request, time.signal));
     response.locals['user'] = user.name;
-    refuseTooOften(user, userLimits);
-    if (await sendDescription(request, response, options)) return;
+    refuseTooOften(user, rates);
+    takePlace(user, response, places);
     const query = new URLSearchParams(request.url.split('?')[1] ?? '');
     const context = { request, response, user, time, query };
+    if (await sendDescription(context, openApi)) return;
     if (request.path === GENERATOR_PATH) await answerGenerator(context, options);
     else await resources.answer(context);
   });
-  app.use(failureHandler(options.logger));
+  app.use(failureHandler(options));
   return app;
 }
 
-function refuseTooOften(user: User, limits: UserLimits): void {
+/** Is no secret, as on the maintenance page, and costs nothing. */
+function discovery({ kinds }: QueryAppOptions): express.RequestHandler {
+  return (request, response, next) => {
+    if (!sendDocument(request, response, kinds)) next();
+  };
+}
+
+function refuseTooOften(user: User, limits: RateLimits): void {
   const wait = limits.take(user.name);
   if (wait === undefined) return;
-  throw new QueryError('TooManyRequests', `User "${user.name}" asks too often; wait ${wait} s`, {
-    retryAfterSeconds: wait,
+  throw new QueryError('TooManyRequests', `User "${user.name}" asks too often; wait ${Math.ceil(wait)} s`, {
+    retryAfterSeconds: Math.ceil(wait),
   });
 }
 
-/** The documents that describe the API. Everybody who is somebody may read them, as in Kubernetes. */
-async function sendDescription(
-  request: Request,
-  response: Response,
-  { kinds, client }: QueryAppOptions,
-): Promise<boolean> {
-  if (sendDocument(request, response, kinds)) return true;
+/** Documents that cost more than discovery does, for everybody who is somebody. */
+async function sendDescription({ request, response, time }: Context, openApi: OpenApi): Promise<boolean> {
   if (request.method !== 'GET') return false;
   switch (request.path) {
     case '/openapi/v3':
       sendJson(response, openApiIndex());
       return true;
     case OPENAPI_PATH:
-      sendJson(response, await openApiV3(client, kinds));
+      sendOpenApi(request, response, await time.within(openApi.document(time.signal)));
       return true;
     case `${GROUP_PATH}/version`:
       sendJson(response, { kind: 'StoredVersion', apiVersion: STORED_GROUP_VERSION, version: programVersion() });
@@ -71,54 +83,65 @@ async function sendDescription(
   }
 }
 
+function sendOpenApi({ headers }: Request, response: Response, { text, etag }: OpenApiText): void {
+  response.setHeader('ETag', etag);
+  if (headers['if-none-match'] === etag) response.status(304).end();
+  else sendText(response, text, 'application/json');
+}
+
 /** Characters of a query in the log. */
 const MOST_LOGGED = 1000;
 
-function limitInFlight(most: number): express.RequestHandler {
-  let inFlight = 0;
-  return (_request, response, next) => {
-    if (inFlight >= most) {
-      throw new QueryError('TooManyRequests', `more than ${most} requests are being answered; try again`, {
-        retryAfterSeconds: 1,
-      });
-    }
-    inFlight += 1;
-    response.once('close', () => {
-      inFlight -= 1;
-    });
-    next();
-  };
+/** Until the answer has been read, or its reader is gone. */
+function takePlace({ name }: User, response: Response, places: Places): void {
+  if (response.closed) return;
+  if (!places.tryTake(name)) {
+    const message = `User "${name}" has as many requests under way as there is room for; try again`;
+    throw new QueryError('TooManyRequests', message, { retryAfterSeconds: 1 });
+  }
+  response.once('close', () => places.give(name));
 }
 
-/** One line for each request: who read what, and what came of it. Never anything that was read. */
+/**
+ * One line for each request that a user was served: who read what. Of what was refused, and of documents that are for
+ * everybody, only some. Never anything that was read.
+ */
 function audited({ logger, clock }: QueryAppOptions): express.RequestHandler {
+  const lines = new LogLimit(clock);
   return (request, response, next) => {
     const started = clock.monotonicMs();
     response.once('close', () => {
       const durationMs = Math.round(clock.monotonicMs() - started);
       const complete = response.writableFinished;
       const { method, path } = request;
+      const { statusCode: status } = response;
       const user = (response.locals['user'] as string | undefined) ?? '';
+      const more = user !== '' && status < 400 ? {} : lines.take(`${status} ${user}`);
+      if (more === undefined) return;
       const asked = (request.url.split('?')[1] ?? '').slice(0, MOST_LOGGED);
       const from = request.socket.remoteAddress ?? '';
-      const line = { method, path, query: asked, user, from, status: response.statusCode, durationMs, complete };
+      const line = { method, path, query: asked, user, from, status, durationMs, complete, ...more };
       logger.info(line, 'Answered');
     });
     next();
   };
 }
 
-function failureHandler(logger: Logger): ErrorRequestHandler {
+function failureHandler({ logger, clock }: QueryAppOptions): ErrorRequestHandler {
+  const lines = new LogLimit(clock);
   return (thrown: unknown, request: Request, response: Response, _next) => {
     // Nobody is there to be told.
     if (response.closed) return;
     const error = queryErrorOf(thrown);
-    if (error.status >= 500) logger.warn({ path: request.path, err: thrown }, 'Request failed');
+    const line = error.status >= 500 ? lines.take(String(error.status)) : undefined;
+    if (line !== undefined) logger.warn({ path: request.path, err: thrown, ...line }, 'Request failed');
     if (response.headersSent) {
       // Half an answer must not look like a whole one.
       response.destroy();
       return;
     }
+    // Nothing waits for the rest of a body that is of no use any more.
+    if (!request.complete) response.setHeader('Connection', 'close');
     const { retryAfterSeconds } = error.details;
     if (retryAfterSeconds !== undefined) response.setHeader('Retry-After', String(retryAfterSeconds));
     response.status(error.status);

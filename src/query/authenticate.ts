@@ -4,16 +4,18 @@ import { TLSSocket } from 'node:tls';
 import type { Clock } from '../base/clock.ts';
 import { sha256Hex } from '../base/hash.ts';
 import { isJsonObject, valueAt } from '../base/json.ts';
-import type { KubeClient, Resource } from '../kube/client.ts';
+import { RateLimits } from '../base/rate-limits.ts';
+import type { Resource } from '../kube/client.ts';
 import { BoundedCache } from './bounded-cache.ts';
 import { QueryError } from './errors.ts';
 import { type FrontProxySettings, userFromFrontProxy } from './front-proxy.ts';
+import type { Questions } from './questions.ts';
 import type { User } from './user.ts';
 
 const tokenReviews: Resource = { group: 'authentication.k8s.io', version: 'v1', plural: 'tokenreviews' };
 
 export interface AuthenticatorOptions {
-  readonly client: KubeClient;
+  readonly questions: Pick<Questions, 'ask'>;
   readonly clock: Clock;
   readonly frontProxy: () => FrontProxySettings | undefined;
 }
@@ -21,18 +23,28 @@ export interface AuthenticatorOptions {
 /** Long enough to spare the API server, short enough that a revoked token is refused soon. */
 const KEEP_MS = 10_000;
 const CAPACITY = 4096;
+/** Tokens from one address that nobody has shown before. One that is good does not count. */
+const STRANGERS = { perSecond: 4, burst: 64 };
 
 export class Authenticator {
   readonly #options: AuthenticatorOptions;
-  readonly #tokens: BoundedCache<User | undefined>;
+  /** Of tokens that are good; whatever else is sent, they stay. */
+  readonly #users: BoundedCache<User>;
+  readonly #refused: BoundedCache<'refused'>;
+  /** Digests of tokens that were good when they were last asked about; the one used last comes last. */
+  readonly #known = new Set<string>();
+  readonly #strangers: RateLimits;
 
   constructor(options: AuthenticatorOptions) {
+    const { clock } = options;
     this.#options = options;
-    this.#tokens = new BoundedCache({ clock: options.clock, capacity: CAPACITY, keepMs: KEEP_MS });
+    this.#users = new BoundedCache({ clock, capacity: CAPACITY, keepMs: KEEP_MS });
+    this.#refused = new BoundedCache({ clock, capacity: CAPACITY, keepMs: KEEP_MS });
+    this.#strangers = new RateLimits({ clock, ...STRANGERS });
   }
 
   /** Throws Unauthorized where nobody is behind the request. */
-  async authenticate(request: IncomingMessage): Promise<User> {
+  async authenticate(request: IncomingMessage, signal: AbortSignal): Promise<User> {
     const settings = this.#options.frontProxy();
     const { socket, headersDistinct } = request;
     const passedOn =
@@ -44,28 +56,72 @@ export class Authenticator {
       throw new QueryError('Forbidden', 'impersonation is the work of the API server: send this request through it');
     }
     const token = /^Bearer (\S+)$/i.exec(request.headers.authorization ?? '')?.[1];
-    const user = token === undefined ? undefined : await this.#tokens.get(sha256Hex(token), () => this.#review(token));
+    if (token === undefined) throw unauthorized();
+    return this.#userOf(token, socket.remoteAddress ?? '', signal);
+  }
+
+  async #userOf(token: string, from: string, signal: AbortSignal): Promise<User> {
+    const digest = sha256Hex(token);
+    if (this.#refused.has(digest)) throw unauthorized();
+    // Before it takes the place of one that is good.
+    const stranger = !this.#users.has(digest) && !this.#known.has(digest);
+    const wait = stranger ? this.#strangers.take(from) : undefined;
+    if (wait !== undefined) throw tooManyStrangers(wait);
+    return this.#users.get(digest, (waited) => this.#ask({ token, digest, from }, waited), signal);
+  }
+
+  async #ask({ token, digest, from }: Shown, signal: AbortSignal): Promise<User> {
+    const known = this.#known.has(digest);
+    const object = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenReview', spec: { token } };
+    const review = await this.#options.questions.ask(
+      { asker: known ? `token ${digest}` : `address ${from}`, resource: tokenReviews, object },
+      signal,
+    );
+    const user = userIn(review);
     if (user === undefined) {
-      throw new QueryError('Unauthorized', 'no valid credentials: send a bearer token, or ask through the API server');
+      this.#known.delete(digest);
+      this.#refused.set(digest, 'refused');
+      throw unauthorized();
     }
+    if (!known) this.#strangers.giveBack(from);
+    this.#remember(digest);
     return user;
   }
 
-  async #review(token: string): Promise<User | undefined> {
-    const review = await this.#options.client.create(tokenReviews, '', {
-      apiVersion: 'authentication.k8s.io/v1',
-      kind: 'TokenReview',
-      spec: { token },
-    });
-    if (valueAt(review, ['status', 'authenticated']) !== true) return undefined;
-    const user = valueAt(review, ['status', 'user']);
-    if (!isJsonObject(user) || typeof user['username'] !== 'string') return undefined;
-    const { username, uid, groups, extra } = user;
-    return {
-      name: username,
-      uid: typeof uid === 'string' ? uid : '',
-      groups: (groups ?? []) as readonly string[],
-      extra: (extra ?? {}) as User['extra'],
-    };
+  #remember(digest: string): void {
+    this.#known.delete(digest);
+    this.#known.add(digest);
+    const [longestAgo] = this.#known;
+    if (this.#known.size > CAPACITY && longestAgo !== undefined) this.#known.delete(longestAgo);
   }
+}
+
+interface Shown {
+  readonly token: string;
+  readonly digest: string;
+  /** The address that it came from. */
+  readonly from: string;
+}
+
+function userIn(review: object): User | undefined {
+  if (valueAt(review, ['status', 'authenticated']) !== true) return undefined;
+  const user = valueAt(review, ['status', 'user']);
+  if (!isJsonObject(user) || typeof user['username'] !== 'string') return undefined;
+  const { username, uid, groups, extra } = user;
+  return {
+    name: username,
+    uid: typeof uid === 'string' ? uid : '',
+    groups: (groups ?? []) as readonly string[],
+    extra: (extra ?? {}) as User['extra'],
+  };
+}
+
+function unauthorized(): QueryError {
+  return new QueryError('Unauthorized', 'no valid credentials: send a bearer token, or ask through the API server');
+}
+
+function tooManyStrangers(wait: number): QueryError {
+  return new QueryError('TooManyRequests', 'too many unknown tokens come from this address; try again', {
+    retryAfterSeconds: Math.ceil(wait),
+  });
 }

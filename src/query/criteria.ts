@@ -6,7 +6,7 @@
 // `model.algorithm`. `metadata.labels.<key>` asks for a label, where all criteria must hold.
 import type { KindDefinition } from '../api/kind.ts';
 import type { FieldError } from '../base/field-error.ts';
-import { isJsonObject, type JsonObject, type JsonValue } from '../base/json.ts';
+import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../base/json.ts';
 import type { Condition, FieldValue, LabelRequirement } from '../storage/list-query.ts';
 
 /** In the order of the numbers of the enum, from 1 on. */
@@ -62,7 +62,7 @@ export function readOperation(kind: KindDefinition, operation: JsonValue): ReadO
 export function fieldNameOf(kind: KindDefinition, name: string): string {
   const own = name.startsWith(`${kind.kind.toLowerCase()}.`) || name.startsWith(`${kind.plural}.`);
   const rest = own ? name.slice(name.indexOf('.') + 1) : name;
-  return originalNames[rest] ?? rest;
+  return ownValue(originalNames, rest) ?? rest;
 }
 
 const originalNames: Readonly<Record<string, string>> = {
@@ -152,6 +152,7 @@ class OperationReader {
   #criterion(value: JsonValue, path: string, { all }: Place): Condition | undefined {
     this.#criteria += 1;
     if (this.#criteria === MOST_CRITERIA + 1) this.#wrong(path, `there are more than ${MOST_CRITERIA} criteria`);
+    if (this.#criteria > MOST_CRITERIA) return;
     const criterion = this.#read(value, path);
     if (criterion === undefined) return undefined;
     const label = labelKeyOf(criterion.field);

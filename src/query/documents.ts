@@ -2,8 +2,9 @@
 // them, also while the database is worked on.
 import type { Request, Response } from 'express';
 import type { KindDefinition } from '../api/kind.ts';
-import type { JsonObject } from '../base/json.ts';
+import { type JsonObject, ownValue } from '../base/json.ts';
 import { programVersion } from '../base/program-files.ts';
+import { sendText } from './context.ts';
 import {
   AGGREGATED_TYPE,
   aggregatedDiscovery,
@@ -29,16 +30,16 @@ export function sendDocument(
   response: Response,
   kinds: readonly KindDefinition[],
 ): boolean {
-  if (method !== 'GET' || !Object.hasOwn(documents, path)) return false;
+  const document = ownValue(documents, path);
+  if (method !== 'GET' || document === undefined) return false;
   if (path === '/apis' && wantsAggregated(headers.accept)) {
     sendJson(response, aggregatedDiscovery(kinds), AGGREGATED_TYPE);
     return true;
   }
-  sendJson(response, documents[path]?.(kinds) ?? {});
+  sendJson(response, document(kinds));
   return true;
 }
 
 export function sendJson(response: Response, document: JsonObject, type = 'application/json'): void {
-  response.setHeader('Content-Type', type);
-  response.end(JSON.stringify(document));
+  sendText(response, JSON.stringify(document), type);
 }

@@ -12,7 +12,7 @@ export const POSITION_HEADER = 'Ingester-Position';
 export const LAG_HEADER = 'Ingester-Lag-Seconds';
 
 export interface FreshnessOptions {
-  readonly storage: Pick<MetadataStorage, 'positions'>;
+  readonly storage: Pick<MetadataStorage, 'until'>;
   readonly clock: Clock;
   /** A store that was last known to be complete longer ago is worth a warning. */
   readonly staleMs: number;
@@ -32,8 +32,9 @@ export class Freshness {
   }
 
   /** Undefined where no reconciler has ever noted one. */
-  async position({ kind }: KindDefinition): Promise<StoredPosition | undefined> {
-    const positions = await this.#positions.get('all', () => this.#options.storage.positions());
+  async position({ kind }: KindDefinition, signal: AbortSignal): Promise<StoredPosition | undefined> {
+    const { storage } = this.#options;
+    const positions = await this.#positions.get('all', (waited) => storage.until(waited).positions(), signal);
     return positions.find((position) => position.kind === kind);
   }
 
@@ -74,7 +75,7 @@ export class Freshness {
     time: RequestTime,
   ): Promise<StoredPosition | undefined> {
     for (;;) {
-      const position = await time.within(this.position(kind));
+      const position = await time.within(this.position(kind, time.signal));
       if (minimum === undefined) return position;
       if (position !== undefined && BigInt(position.resourceVersion) >= BigInt(minimum)) return position;
       await sleep(this.#options.clock, POLL_MS, time.signal);
@@ -88,6 +89,6 @@ export class Freshness {
 }
 
 /** kubectl shows it. Everything in it is plain text of ours. */
-function warn(response: ServerResponse, message: string): void {
+export function warn(response: ServerResponse, message: string): void {
   response.appendHeader('Warning', `299 - "${message}"`);
 }

@@ -3,8 +3,10 @@
 //
 //   POST /api/v1/getparams.execute   {"applicationSetName": "...", "input": {"parameters": {"namespace": "ml"}}}
 import type { KindDefinition } from '../api/kind.ts';
+import { isNamespace } from '../api/object-name.ts';
 import { valueAt } from '../base/json.ts';
 import { type ObjectName, tombstonePatch } from '../gitops/tombstone.ts';
+import type { StorageReads } from '../storage/metadata-storage.ts';
 import { readJsonBody } from './body.ts';
 import { type Context, sendJson } from './context.ts';
 import { QueryError } from './errors.ts';
@@ -14,27 +16,26 @@ export const GENERATOR_PATH = '/api/v1/getparams.execute';
 
 /** An Application is one object in etcd, which takes 1.5 MB. */
 const MOST_TOMBSTONES = 5000;
-const NAMESPACE = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
 
 /** Doubt is an error: with a mark too few, Argo CD creates an archived object, which may run it, again. */
 export async function answerGenerator(context: Context, options: QueryAppOptions): Promise<void> {
   const { request, time, user } = context;
   if (request.method !== 'POST') throw new QueryError('MethodNotAllowed', 'this path takes POST');
   const namespace = valueAt(await readJsonBody(request), ['input', 'parameters', 'namespace']);
-  if (typeof namespace !== 'string' || !NAMESPACE.test(namespace)) {
+  if (typeof namespace !== 'string' || !isNamespace(namespace)) {
     throw new QueryError('BadRequest', 'input.parameters.namespace: expected the namespace of the manifests');
   }
   const patches: object[] = [];
   for (const kind of options.kinds) {
-    await time.within(options.authorizer.require(user, { verb: 'list', kind, namespace }));
-    const archived = await time.within(archivedOf(options, kind, namespace));
+    await time.within(options.authorizer.require(user, { verb: 'list', kind, namespace }, time.signal));
+    const archived = await time.within(archivedOf(options.storage.until(time.signal), kind, namespace));
     if (archived.length > 0) patches.push(tombstonePatch(kind.kind, archived, ['argocd']));
   }
   sendJson(context, { output: { parameters: [{ namespace, patches }] } });
 }
 
 async function archivedOf(
-  { storage }: QueryAppOptions,
+  storage: StorageReads,
   kind: KindDefinition,
   namespace: string,
 ): Promise<readonly ObjectName['name'][]> {

@@ -2,7 +2,8 @@
 import { once } from 'node:events';
 import type { Writable } from 'node:stream';
 
-const PIECE = 64 * 1024;
+/** What is written at once; a reader is as slow as the time it takes for one. */
+export const PIECE: number = 64 * 1024;
 
 /** Writes text in pieces and waits where the reader is slower. Rejects once the signal is aborted. */
 export class JsonStream {

@@ -1,5 +1,7 @@
 // A list as it was asked for, as a query of the storage.
+
 import type { KindDefinition } from '../api/kind.ts';
+import { ownValue } from '../base/json.ts';
 import type { Condition, ListQuery } from '../storage/list-query.ts';
 import type { QueryTemplates } from '../storage/query-templates.ts';
 import { QueryError } from './errors.ts';
@@ -59,7 +61,7 @@ function bound(
 ): ListQuery {
   const declared = templates.forKind(kind).find((one) => one.id === id)?.parameters ?? {};
   const given = Object.entries(values).map(([name, value]) => {
-    const isList = Object.hasOwn(declared, name) && declared[name]?.list === 'yes';
+    const isList = ownValue(declared, name)?.list === 'yes';
     return [name, isList && typeof value !== 'object' ? [value] : value] as const;
   });
   return templates.bind(kind, id, Object.fromEntries(given), {});
@@ -71,16 +73,16 @@ export function selection(
   among: readonly string[] | undefined,
   { labels, where, uid, owner }: ListRequest,
   more: readonly Condition[] = [],
-): Pick<ListQuery, 'namespace' | 'labels' | 'where'> {
+): Pick<ListQuery, 'namespace' | 'namespaces' | 'labels' | 'where'> {
   const conditions: readonly Condition[] = [
     ...where,
     ...(uid === undefined ? [] : [{ field: 'metadata.uid', operator: '=', value: uid } as const]),
     ...(owner === undefined ? [] : [ownedBy(kind, owner)]),
-    ...(among === undefined ? [] : [{ field: 'metadata.namespace', operator: 'in', values: among } as const]),
     ...more,
   ];
   return {
     ...(namespace === undefined ? {} : { namespace }),
+    ...(among === undefined ? {} : { namespaces: among }),
     ...(conditions.length === 0 ? {} : { where: { all: conditions } }),
     labels,
   };

@@ -24,7 +24,7 @@ export interface ListAnswer {
 const PAGE_OBJECTS = 500;
 
 /** Everything large: what is only counted is not read. */
-const bulk = ['spec', 'status', 'metadata.labels', 'metadata.annotations'];
+export const bulk: readonly string[] = ['spec', 'status', 'metadata.labels', 'metadata.annotations'];
 
 /** Where to go on after so many objects: nothing for the beginning, `end` where there are no more. */
 export async function tokenAfter(

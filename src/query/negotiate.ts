@@ -1,5 +1,6 @@
 // Which form of the answer the Accept header asks for. Only JSON is served, in the three shapes that Kubernetes
 // clients know.
+import { ownValue } from '../base/json.ts';
 import { QueryError } from './errors.ts';
 
 export type Shape = 'object' | 'table' | 'metadata';
@@ -31,7 +32,8 @@ export function negotiateShape(header: string | undefined): Shape {
     if (!isJson(type)) continue;
     const as = parameters.get('as');
     if (as === undefined) return 'object';
-    const shape = parameters.get('g') === 'meta.k8s.io' && parameters.get('v') === 'v1' ? shapes[as] : undefined;
+    const shape =
+      parameters.get('g') === 'meta.k8s.io' && parameters.get('v') === 'v1' ? ownValue(shapes, as) : undefined;
     if (shape !== undefined) return shape;
   }
   throw new QueryError('NotAcceptable', 'only application/json is served, as objects, Table or PartialObjectMetadata');

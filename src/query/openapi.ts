@@ -1,11 +1,14 @@
 // OpenAPI documents, from the schemas of the installed CRDs: what `kubectl explain models --api-version=stored...` reads.
 import type { KindDefinition } from '../api/kind.ts';
-import { crdName } from '../api/kinds.ts';
+import { crdName } from '../api/kind-names.ts';
 import { VERSION } from '../api/names.ts';
+import { sha256Hex } from '../base/hash.ts';
 import { isJsonObject, type JsonObject, type JsonValue, valueAt } from '../base/json.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { isKubeError } from '../kube/errors.ts';
+import { BoundedCache } from './bounded-cache.ts';
 import { STORED_GROUP } from './names.ts';
+import type { QueryAppOptions } from './options.ts';
 
 const crds = { group: 'apiextensions.k8s.io', version: 'v1', plural: 'customresourcedefinitions' };
 const info = { title: 'Stored Michelangelo objects', version: VERSION };
@@ -22,8 +25,35 @@ export function emptyOpenApiV2(): JsonObject {
   return { swagger: '2.0', info, paths: {}, definitions: {} };
 }
 
+export interface OpenApiText {
+  readonly text: string;
+  readonly etag: string;
+}
+
+/** Definitions change with releases. */
+const KEEP_MS = 60_000;
+
+/** The document of all kinds, made once a minute at most, whoever asks for it. */
+export class OpenApi {
+  readonly #options: Pick<QueryAppOptions, 'client' | 'kinds'>;
+  readonly #documents: BoundedCache<OpenApiText>;
+
+  constructor(options: Pick<QueryAppOptions, 'client' | 'kinds' | 'clock'>) {
+    this.#options = options;
+    this.#documents = new BoundedCache({ clock: options.clock, capacity: 1, keepMs: KEEP_MS });
+  }
+
+  document(signal: AbortSignal): Promise<OpenApiText> {
+    const make = async (): Promise<OpenApiText> => {
+      const text = JSON.stringify(await openApiV3(this.#options.client, this.#options.kinds));
+      return { text, etag: `"${sha256Hex(text).slice(0, 32)}"` };
+    };
+    return this.#documents.get('all', make, signal);
+  }
+}
+
 /** The schema of each kind as its CRD has it; a kind without a CRD is any object. */
-export async function openApiV3(client: KubeClient, kinds: readonly KindDefinition[]): Promise<JsonObject> {
+async function openApiV3(client: KubeClient, kinds: readonly KindDefinition[]): Promise<JsonObject> {
   const schemas = await Promise.all(
     kinds.map(async (kind) => [schemaName(kind), await schemaOf(client, kind)] as const),
   );

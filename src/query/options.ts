@@ -17,7 +17,7 @@ export interface QueryAppOptions {
   readonly client: KubeClient;
   readonly writes: QueryWrites;
   readonly authenticator: Pick<Authenticator, 'authenticate'>;
-  readonly authorizer: Pick<Authorizer, 'require' | 'listableNamespaces'>;
+  readonly authorizer: Pick<Authorizer, 'require' | 'listableNamespaces' | 'listable'>;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly limits: QueryLimits;

@@ -3,8 +3,10 @@
 //
 // The same page stands below the group's path, where the API server passes it on: kubectl proxy, then
 // http://127.0.0.1:8001/apis/stored.michelangelo.api/v2/ui/ shows it without a token.
+
 import { readFileSync } from 'node:fs';
 import type { RequestHandler } from 'express';
+import { ownValue } from '../base/json.ts';
 import { programFile } from '../base/program-files.ts';
 import { GROUP_PATH } from './names.ts';
 
@@ -46,7 +48,7 @@ export const sendPage: RequestHandler = (request, response, next) => {
     response.redirect(308, 'ui/');
     return;
   }
-  const found = Object.hasOwn(files, path.slice(base.length)) ? files[path.slice(base.length)] : undefined;
+  const found = ownValue(files, path.slice(base.length));
   if (found === undefined) {
     next();
     return;

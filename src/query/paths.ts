@@ -11,6 +11,7 @@
 //   /apis/stored.michelangelo.api/v2/summary                           every kind with its counts
 import type { KindDefinition } from '../api/kind.ts';
 import { VERSION } from '../api/names.ts';
+import { isNamespace, isObjectName } from '../api/object-name.ts';
 import { QueryError } from './errors.ts';
 import { STORED_GROUP } from './names.ts';
 
@@ -42,12 +43,15 @@ export type Target = CollectionTarget | ObjectTarget | SummaryTarget;
 
 const BASE = `/apis/${STORED_GROUP}/${VERSION}/`;
 
-/** Undefined where the path is none of this API's resources. A kind that is not served is NotFound. */
+/**
+ * Undefined where the path is none of this API's resources. A kind that is not served is NotFound, and so is a name that
+ * no object can have: the database would take "m1 " for "m1".
+ */
 export function parseTarget(path: string, kinds: readonly KindDefinition[]): Target | undefined {
   if (!path.startsWith(BASE)) return undefined;
   const steps = path.slice(BASE.length).split('/').map(decodeStep);
   if (steps.join('/') === 'summary') return { type: 'summary' };
-  const namespace = steps[0] === 'namespaces' ? steps[1] : undefined;
+  const namespace = namespaceIn(steps);
   const [plural = '', name, part, ...rest] = namespace === undefined ? steps : steps.slice(2);
   if (plural === '' || rest.length > 0) return undefined;
   const kind = kindOf(plural, kinds);
@@ -56,15 +60,26 @@ export function parseTarget(path: string, kinds: readonly KindDefinition[]): Tar
   return namespace === undefined || name === '' ? undefined : objectTarget({ kind, namespace, name }, part);
 }
 
+function namespaceIn([first, second]: readonly string[]): string | undefined {
+  if (first !== 'namespaces' || second === undefined) return undefined;
+  if (!isNamespace(second)) throw notPossible('namespace', second);
+  return second;
+}
+
 function collectionTarget(collection: Collection, part: string | undefined): CollectionTarget | undefined {
   const type = collectionParts.find((known) => known === part);
   return type === undefined ? undefined : { type, ...collection };
 }
 
 function objectTarget(object: Omit<ObjectTarget, 'type'>, part: string | undefined): ObjectTarget | undefined {
+  if (!isObjectName(object.name)) throw notPossible(object.kind.plural, object.name);
   if (part === undefined) return { type: 'object', ...object };
   const type = objectParts.find((known) => known === part);
   return type === undefined ? undefined : { type, ...object };
+}
+
+function notPossible(what: string, name: string): QueryError {
+  return new QueryError('NotFound', `${what} "${name.slice(0, 300)}" not found: no object can have that name`);
 }
 
 function kindOf(plural: string, kinds: readonly KindDefinition[]): KindDefinition {

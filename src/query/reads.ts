@@ -1,5 +1,6 @@
 // Reads of objects: lists, searches, single objects and incarnations.
 import type { ListPage, StoredObject } from '../storage/metadata-storage.ts';
+import { readJsonBody } from './body.ts';
 import { changesQuery, withCursor } from './changes.ts';
 import { type Context, sendJson } from './context.ts';
 import { QueryError } from './errors.ts';
@@ -12,10 +13,16 @@ import { STORED_GROUP, STORED_GROUP_VERSION } from './names.ts';
 import { negotiateShape } from './negotiate.ts';
 import type { QueryAppOptions } from './options.ts';
 import type { Collection, ObjectTarget } from './paths.ts';
-import type { User } from './user.ts';
+import { parseSearch } from './search.ts';
 
 /** Most incarnations of one name in an answer. */
 const MOST_INCARNATIONS = 1000;
+
+interface Listed extends Collection {
+  readonly asked: ListRequest;
+  /** The namespaces to look in; undefined: all, or the one of the path. */
+  readonly among: readonly string[] | undefined;
+}
 
 export class Reader {
   readonly #options: QueryAppOptions;
@@ -27,20 +34,28 @@ export class Reader {
     this.#freshness = new Freshness({ storage, clock, staleMs: limits.staleMs });
   }
 
-  list(collection: Collection, context: Context): Promise<void> {
-    return this.search(collection, context, parseListRequest(context.query, 'list'));
+  async list(collection: Collection, context: Context): Promise<void> {
+    const asked = parseListRequest(context.query, 'list');
+    await this.#list({ ...collection, asked, among: await this.#among(collection, context) }, context);
   }
 
-  async search(collection: Collection, context: Context, asked: ListRequest): Promise<void> {
-    const { kind } = collection;
-    const { storage, templates } = this.#options;
-    const { time, user } = context;
+  /** The body is read of users only who may list the kind. */
+  async search(collection: Collection, context: Context): Promise<void> {
+    const among = await this.#among(collection, context);
+    const asked = parseSearch(await readJsonBody(context.request), collection.kind);
+    await this.#list({ ...collection, asked, among }, context);
+  }
+
+  async #list(listed: Listed, context: Context): Promise<void> {
+    const { kind, asked, among } = listed;
+    const { templates } = this.#options;
+    const { time } = context;
     if (asked.count && asked.continue !== undefined) {
       throw new QueryError('BadRequest', 'count belongs to the first page: ask for it without continue');
     }
     const shape = negotiateShape(context.request.headers.accept);
-    const among = await time.within(this.#among(collection, user));
-    const query = listQuery(collection, among, asked, templates);
+    const storage = this.#options.storage.until(time.signal);
+    const query = listQuery(listed, among, asked, templates);
     const position = await this.#freshness.tell(kind, asked.minResourceVersion, context);
     const start = await time.within(tokenAfter(storage, kind, query, asked.offset));
     const within = <T>(work: Promise<T>): Promise<T> => time.within(work);
@@ -54,12 +69,13 @@ export class Reader {
 
   async changes(collection: Collection, context: Context): Promise<void> {
     const { kind } = collection;
-    const { storage, clock } = this.#options;
+    const { clock } = this.#options;
     const asked = parseListRequest(context.query, 'changes');
     const shape = negotiateShape(context.request.headers.accept);
-    const among = await context.time.within(this.#among(collection, context.user));
+    const among = await this.#among(collection, context);
     const query = changesQuery(collection, among, asked, clock.now());
     const resourceVersion = await this.#freshness.tell(kind, asked.minResourceVersion, context);
+    const storage = this.#options.storage.until(context.time.signal);
     const { items } = await context.time.within(storage.list(kind, query));
     const answer = { kind, shape, includeObject: asked.includeObject, resourceVersion };
     await this.#send(context, answer, onePage(items, withCursor(items, asked.since)));
@@ -69,7 +85,7 @@ export class Reader {
   async queries(collection: Collection, context: Context): Promise<void> {
     const { kind } = collection;
     refuseParameters(context.query);
-    await context.time.within(this.#among(collection, context.user));
+    await this.#among(collection, context);
     const items = this.#options.templates.forKind(kind).map(({ id, description, parameters = {} }) => {
       return { id, description, parameters };
     });
@@ -78,12 +94,13 @@ export class Reader {
 
   async get(target: ObjectTarget, context: Context): Promise<void> {
     const { kind, namespace, name } = target;
-    const { authorizer, storage, clock } = this.#options;
+    const { authorizer, clock } = this.#options;
     const { time, user } = context;
     const { uid, includeObject, minResourceVersion } = parseListRequest(context.query, 'object');
     const shape = negotiateShape(context.request.headers.accept);
-    await time.within(authorizer.require(user, { verb: 'get', kind, namespace, name }));
+    await time.within(authorizer.require(user, { verb: 'get', kind, namespace, name }, time.signal));
     await this.#freshness.tell(kind, minResourceVersion, context);
+    const storage = this.#options.storage.until(time.signal);
     const stored = await time.within(
       uid === undefined ? storage.getByName(kind, namespace, name) : storage.getById(kind, uid),
     );
@@ -93,20 +110,26 @@ export class Reader {
   }
 
   async incarnations({ kind, namespace, name }: ObjectTarget, context: Context): Promise<void> {
-    const { authorizer, storage } = this.#options;
+    const { authorizer } = this.#options;
+    const { time, user } = context;
     const { includeObject, minResourceVersion } = parseListRequest(context.query, 'incarnations');
     const shape = negotiateShape(context.request.headers.accept);
-    await context.time.within(authorizer.require(context.user, { verb: 'get', kind, namespace, name }));
+    await time.within(authorizer.require(user, { verb: 'get', kind, namespace, name }, time.signal));
     const resourceVersion = await this.#freshness.tell(kind, minResourceVersion, context);
-    const items = await context.time.within(storage.incarnations(kind, namespace, name, MOST_INCARNATIONS));
-    await this.#send(context, { kind, shape, includeObject, resourceVersion }, onePage(items));
+    const storage = this.#options.storage.until(time.signal);
+    const named = { field: 'metadata.name', operator: '=', value: name } as const;
+    const query = { namespace, where: named, deleted: 'included' } as const;
+    const within = <T>(work: Promise<T>): Promise<T> => time.within(work);
+    const pages = readPages(storage, kind, query, { limit: MOST_INCARNATIONS, within });
+    await this.#send(context, { kind, shape, includeObject, resourceVersion }, withoutContinue(pages));
   }
 
   /** The namespaces to look in; undefined: all, or the one of the path. */
-  async #among({ kind, namespace }: Collection, user: User): Promise<readonly string[] | undefined> {
+  async #among({ kind, namespace }: Collection, { user, time }: Context): Promise<readonly string[] | undefined> {
     const { authorizer } = this.#options;
-    if (namespace === undefined) return authorizer.listableNamespaces(user, kind);
-    await authorizer.require(user, { verb: 'list', kind, namespace });
+    const { signal } = time;
+    if (namespace === undefined) return time.within(authorizer.listableNamespaces(user, kind, signal));
+    await time.within(authorizer.require(user, { verb: 'list', kind, namespace }, signal));
     return undefined;
   }
 
@@ -130,6 +153,11 @@ export class Reader {
 export function notFound({ kind, name }: Pick<ObjectTarget, 'kind' | 'name'>): QueryError {
   const { plural } = kind;
   return new QueryError('NotFound', `${plural}.${STORED_GROUP} "${name}" not found`, { plural, name });
+}
+
+/** For answers that cannot be gone on with. */
+async function* withoutContinue(pages: AsyncGenerator<ListPage, void>): AsyncGenerator<ListPage, void> {
+  for await (const page of pages) yield { ...page, continue: undefined };
 }
 
 async function* onePage(items: readonly StoredObject[], next?: string): AsyncGenerator<ListPage, void> {

@@ -21,7 +21,12 @@ export class RequestTime {
       this.#stop.abort(new QueryError('Timeout', message, { retryAfterSeconds: 1 }));
     };
     this.#cancelFirst = clock.schedule(firstMs, over('the answer', firstMs));
-    const cancelWhole = clock.schedule(wholeMs, over('the whole answer', wholeMs));
+    const endWhole = over('the whole answer', wholeMs);
+    const cancelWhole = clock.schedule(wholeMs, () => {
+      endWhole();
+      // What has been written already can only be broken off.
+      if (response.headersSent) response.destroy();
+    });
     response.once('close', () => {
       this.begun();
       cancelWhole();

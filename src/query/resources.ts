@@ -1,13 +1,11 @@
 // Requests for resources: which one, may they, and who answers it.
 
-import { readJsonBody } from './body.ts';
 import type { Context } from './context.ts';
 import { QueryError } from './errors.ts';
 import { refuseParameters } from './list-request.ts';
 import type { QueryAppOptions } from './options.ts';
 import { parseTarget, type Target } from './paths.ts';
 import { Reader } from './reads.ts';
-import { parseSearch } from './search.ts';
 import { Summary } from './summary.ts';
 import { Writer } from './writes.ts';
 
@@ -46,7 +44,7 @@ export class ResourceHandler {
         return this.#reader.list(target, context);
       case 'search':
         refuseParameters(query, ['includeObject']);
-        return this.#reader.search(target, context, parseSearch(await readJsonBody(request), target.kind));
+        return this.#reader.search(target, context);
       case 'changes':
         return this.#reader.changes(target, context);
       case 'queries':

@@ -33,6 +33,9 @@ const known = [
 /** More than this is read by `continue`, which costs the same however deep it leads. */
 export const MOST_OFFSET = 10_000;
 
+/** Of what is wrong: an answer is not to be a hundred times as long as its question. */
+const MOST_TOLD = 20;
+
 /** Throws BadRequest with everything that is wrong. */
 export function parseSearch(body: unknown, kind: KindDefinition): ListRequest {
   if (!isJsonObject(body)) throw new QueryError('BadRequest', 'the body of a search is a JSON object');
@@ -182,7 +185,10 @@ class BodyReader {
   }
 
   finish(): void {
-    if (this.#errors.length > 0) throw new QueryError('BadRequest', formatFieldErrors(this.#errors));
+    if (this.#errors.length === 0) return;
+    const more = this.#errors.length - MOST_TOLD;
+    const told = formatFieldErrors(this.#errors.slice(0, MOST_TOLD));
+    throw new QueryError('BadRequest', more > 0 ? `${told}\nand ${more} more` : told);
   }
 }
 

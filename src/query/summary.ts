@@ -1,10 +1,13 @@
 // Every kind with how many objects are where, and how new the store is: the first thing that a person wants to see.
 import type { KindDefinition } from '../api/kind.ts';
+import { sha256Hex } from '../base/hash.ts';
 import type { JsonObject } from '../base/json.ts';
+import type { ListQuery } from '../storage/list-query.ts';
 import { BoundedCache } from './bounded-cache.ts';
 import { type Context, sendJson } from './context.ts';
 import { QueryError } from './errors.ts';
-import { Freshness } from './freshness.ts';
+import { Freshness, warn } from './freshness.ts';
+import { bulk } from './list.ts';
 import { selections } from './list-query.ts';
 import { refuseParameters } from './list-request.ts';
 import { STORED_GROUP_VERSION } from './names.ts';
@@ -30,55 +33,51 @@ export class Summary {
   /** Kinds that the user may list nowhere are left out; 403 where there is no other. */
   async answer(context: Context): Promise<void> {
     refuseParameters(context.query);
+    const { authorizer, kinds } = this.#options;
+    const { time, user, response } = context;
+    const listable = await time.within(authorizer.listable(user, kinds, time.signal));
     const items: JsonObject[] = [];
     // One after another: counting everything at once would keep every connection of the pool busy.
-    for (const kind of this.#options.kinds) {
-      const item = await context.time.within(this.#item(kind, context));
-      if (item !== undefined) items.push(item);
+    for (const kind of kinds) {
+      const among = listable.kinds.get(kind);
+      if (among !== undefined) items.push(await time.within(this.#item(kind, among, time.signal)));
     }
-    if (items.length === 0) throw new QueryError('Forbidden', `User "${context.user.name}" may list no kind`);
-    sendJson(context, { kind: 'StoredSummary', apiVersion: STORED_GROUP_VERSION, items });
+    if (items.length === 0) throw new QueryError('Forbidden', `User "${user.name}" may list no kind`);
+    const { leftOut } = listable;
+    if (leftOut > 0) warn(response, `${leftOut} namespaces are not counted: there are too many to ask about`);
+    const incomplete = leftOut === 0 ? {} : { namespacesLeftOut: leftOut };
+    sendJson(context, { kind: 'StoredSummary', apiVersion: STORED_GROUP_VERSION, ...incomplete, items });
   }
 
-  async #item(kind: KindDefinition, { user }: Context): Promise<JsonObject | undefined> {
-    const among = await this.#listable(kind, user);
-    if (among === 'none') return undefined;
-    const counts = await Promise.all(counted.map((source) => this.#count(kind, among, source)));
-    const position = await this.#freshness.position(kind);
+  async #item(kind: KindDefinition, among: 'all' | readonly string[], signal: AbortSignal): Promise<JsonObject> {
+    const counts = await Promise.all(counted.map((source) => this.#count(kind, among, source, signal)));
+    const position = await this.#freshness.position(kind, signal);
     return {
       kind: kind.kind,
       plural: kind.plural,
       counts: Object.fromEntries(counted.map((source, index) => [source, counts[index] ?? 0])),
-      ...(among === undefined ? {} : { namespaces: [...among] }),
+      ...(among === 'all' ? {} : { namespaces: [...among] }),
       ...(position === undefined
         ? {}
         : { resourceVersion: position.resourceVersion, lagSeconds: this.#freshness.lagSeconds(position) }),
     };
   }
 
-  async #listable(kind: KindDefinition, user: Context['user']): Promise<readonly string[] | undefined | 'none'> {
-    try {
-      return await this.#options.authorizer.listableNamespaces(user, kind);
-    } catch (error) {
-      if (error instanceof QueryError && error.reason === 'Forbidden') return 'none';
-      throw error;
-    }
-  }
-
   #count(
     kind: KindDefinition,
-    among: readonly string[] | undefined,
+    among: 'all' | readonly string[],
     source: (typeof counted)[number],
+    signal: AbortSignal,
   ): Promise<number> {
-    return this.#counts.get(JSON.stringify([kind.kind, source, among]), async () => {
-      const where = { field: 'metadata.namespace', operator: 'in', values: among ?? [] } as const;
-      const query = {
-        ...selections[source],
-        limit: 1,
-        count: 'yes',
-        ...(among === undefined ? {} : { where }),
-      } as const;
-      return (await this.#options.storage.list(kind, query)).total ?? 0;
-    });
+    const query: ListQuery = {
+      ...selections[source],
+      limit: 1,
+      skip: bulk,
+      count: 'yes',
+      ...(among === 'all' ? {} : { namespaces: among }),
+    };
+    const load = async (waited: AbortSignal): Promise<number> =>
+      (await this.#options.storage.until(waited).list(kind, query)).total ?? 0;
+    return this.#counts.get(sha256Hex(JSON.stringify([kind.kind, source, among])), load, signal);
   }
 }

@@ -2,6 +2,7 @@
 import type { KindDefinition, PrintColumn } from '../api/kind.ts';
 import type { JsonObject, JsonValue } from '../base/json.ts';
 import { isJsonObject, valueAt } from '../base/json.ts';
+import { terminalLine } from '../base/terminal-text.ts';
 import type { StoredObject } from '../storage/metadata-storage.ts';
 import { age } from './human-duration.ts';
 import { presentObject, whereabouts } from './present.ts';
@@ -106,8 +107,14 @@ export function rowMaker(
   const columns = columnsOf(kind);
   return (stored) => {
     const object = presentObject(kind, stored);
-    return { cells: columns.map(({ cell }) => cell(stored, object, now)), object: included(object, include) };
+    return { cells: columns.map(({ cell }) => shown(cell(stored, object, now))), object: included(object, include) };
   };
+}
+
+/** Cells are for the eyes of a person, and not every client that prints them escapes them. */
+function shown(cell: JsonValue): JsonValue {
+  if (typeof cell === 'string') return terminalLine(cell);
+  return Array.isArray(cell) ? cell.map(shown) : cell;
 }
 
 function included(object: JsonObject, include: IncludeObject): JsonValue {

@@ -25,8 +25,8 @@ export class Writer {
     const { query, time, user } = context;
     const { kind, namespace, name } = target;
     refuseParameters(query, ['dryRun', 'uid']);
-    await time.within(authorizer.require(user, { verb: 'get', kind, namespace, name }));
-    await time.within(authorizer.require(user, { verb: 'create', kind, namespace }));
+    await time.within(authorizer.require(user, { verb: 'get', kind, namespace, name }, time.signal));
+    await time.within(authorizer.require(user, { verb: 'create', kind, namespace }, time.signal));
     const body = new Body(await readJsonBody(context.request), ['uid', 'dryRun']);
     const uid = body.text('uid') ?? query.get('uid') ?? undefined;
     const dryRun = body.dryRun(query);
@@ -41,7 +41,7 @@ export class Writer {
     const { query, time, user } = context;
     const { kind, namespace, name } = target;
     refuseParameters(query, ['dryRun', 'propagationPolicy', 'gracePeriodSeconds']);
-    await time.within(authorizer.require(user, { verb: 'delete', kind, namespace, name }));
+    await time.within(authorizer.require(user, { verb: 'delete', kind, namespace, name }, time.signal));
     const body = new Body(await readJsonBody(context.request), deleteKeys);
     const preconditions = body.preconditions();
     const propagationPolicy = body.text('propagationPolicy') ?? query.get('propagationPolicy') ?? undefined;
