@@ -1,36 +1,31 @@
 // Brings the world to what a plan says. Every act can be done again; none touches what belongs to somebody else, and
 // every removal names the very object by its uid.
 import type { KubernetesObject } from '../api/object.ts';
-import { isJsonObject, valueAt } from '../base/json.ts';
-import type { KubeClient, ObjectRef } from '../kube/client.ts';
+import type { KubeClient } from '../kube/client.ts';
 import { isKubeError } from '../kube/errors.ts';
-import { componentChildren, maintenanceChildren } from './children/components.ts';
-import { jobOf, tasksConfig, tasksConfigName } from './children/jobs.ts';
-import { type Child, type ChildKind, childKinds, jobs } from './children/kinds.ts';
+import { applyChild } from './apply-child.ts';
+import { jobOf, tasksConfigName } from './children/jobs.ts';
+import { type Child, type ChildKind, childKinds, jobKind, jobs, keyOf } from './children/kinds.ts';
 import { COMPONENT_LABEL, childName, MAINTENANCE, type Parent, RUN_ANNOTATION } from './children/names.ts';
-import { networkChildren, serviceChildren } from './children/network.ts';
 import { isActive } from './facts.ts';
 import type { Observation } from './observe.ts';
-import { isOurs } from './owner.ts';
 import type { World } from './plan.ts';
+import { refOf, tasksConfigChild, wantedChildren } from './wanted.ts';
 
 export interface Applying {
   readonly client: KubeClient;
   readonly parent: Parent;
   readonly world: World;
   readonly seen: Observation;
+  /** Names that others have, as `Kind/name`. */
+  readonly taken: readonly string[];
   readonly retention: 'Delete' | 'Retain' | 'RetainOnFailure';
 }
 
-/** Returns the names that were found taken. */
-export async function applyWorld(input: Applying): Promise<readonly string[]> {
+export async function applyWorld(input: Applying): Promise<void> {
   await tidyJobs(input);
-  const wanted = wantedChildren(input);
-  const taken: string[] = [];
-  for (const child of wanted) if (!(await applyChild(input, child))) taken.push(`${child.kind.kind}/${child.name}`);
-  await removeOthers(input, wanted);
+  await removeOthers(input, await applyChildren(input));
   await startJob(input);
-  return taken;
 }
 
 /** The one that runs stays; whatever else runs is stopped, its pods first. */
@@ -51,90 +46,47 @@ function isToGo(job: KubernetesObject, { parent, world, seen, retention }: Apply
   return retention === 'Delete' || (retention === 'RetainOnFailure' && facts.state === 'succeeded');
 }
 
-async function deleteJob(client: KubeClient, parent: Parent, job: KubernetesObject): Promise<void> {
-  const ref: ObjectRef = { resource: jobs, namespace: parent.namespace, name: job.metadata.name };
+async function deleteJob(client: KubeClient, parent: Parent, { metadata }: KubernetesObject): Promise<void> {
   // The API server's default for Jobs would leave the pod running beside the next one.
-  await gone(client.delete(ref, { uid: job.metadata.uid, propagationPolicy: 'Foreground' }));
+  const options = { uid: metadata.uid, propagationPolicy: 'Foreground' } as const;
+  await gone(client.delete(refOf(parent, jobKind, metadata.name), options));
 }
 
-async function startJob({ client, parent, world, seen }: Applying): Promise<void> {
+async function startJob(input: Applying): Promise<void> {
+  const { client, parent, world, seen, taken } = input;
   const { job, serving: spec } = world;
   if (job === undefined) return;
-  if (seen.jobs.some(({ metadata }) => metadata.name === childName(parent, job.step))) return;
-  if (seen.facts.jobs.some(isActive)) return;
-  await applyChild(
-    { client, parent, seen },
-    {
-      kind: childKinds.configMap,
-      name: tasksConfigName(parent),
-      body: tasksConfig(parent, spec),
-    },
-  );
+  const name = childName(parent, job.step);
+  if (seen.jobs.some(({ metadata }) => metadata.name === name) || seen.facts.jobs.some(isActive)) return;
+  const config = tasksConfigChild(parent, world);
+  // A pod mounts by name: it is not started where that would give it what somebody else wrote.
+  if (taken.includes(keyOf({ kind: jobKind, name })) || taken.includes(keyOf(config))) return;
+  if (!(await applyChild({ client, parent, known: knownOf(seen, config) }, config))) return;
   try {
     await client.create(jobs, parent.namespace, jobOf(parent, { ...job, spec }, job.run), {
-      fieldManager: 'ingester-tasks',
+      fieldManager: jobKind.manager,
     });
   } catch (error) {
-    // Somebody was faster, or its predecessor is not quite gone; the next pass sees which.
+    // Somebody was faster, or its predecessor is not quite gone; the next pass sees whose it is.
     if (!isKubeError(error, 'Conflict')) throw error;
   }
 }
 
-function wantedChildren({ parent, world, seen }: Applying): readonly Child[] {
-  const { spec, serving } = world;
-  return [
-    ...(world.components === 'apply' ? componentChildren(parent, serving, liveReplicas(parent, seen)) : []),
-    ...(world.maintenance === 'apply' ? maintenanceChildren(parent, spec) : []),
-    ...serviceChildren(parent, spec, world.service),
-    ...networkChildren(parent, spec),
-  ];
-}
-
-function liveReplicas(
-  parent: Parent,
-  { children }: Observation,
-): Readonly<Record<string, { readonly replicas: number }>> {
-  const deployments = children.filter(({ kind }) => kind === childKinds.deployment);
-  return Object.fromEntries(
-    deployments.flatMap(({ object }) => {
-      const replicas = valueAt(object, ['spec', 'replicas']);
-      const component = object.metadata.name.slice(parent.name.length + 1);
-      return typeof replicas === 'number' ? [[component, { replicas }]] : [];
-    }),
-  );
-}
-
-/** False where the name belongs to somebody else. */
-async function applyChild(
-  { client, parent, seen }: Pick<Applying, 'client' | 'parent' | 'seen'>,
-  { kind, name, body }: Child,
-): Promise<boolean> {
-  const ref: ObjectRef = { resource: kind.resource, namespace: parent.namespace, name };
-  const known = seen.children.find((child) => child.kind === kind && child.object.metadata.name === name)?.object;
-  if (known?.metadata.deletionTimestamp !== undefined) return true;
-  const found = known ?? (await getOrNone(client, ref));
-  if (found !== undefined && !isOurs(found, parent)) return false;
-  const metadata: unknown = valueAt(body, ['metadata']);
-  const bound =
-    found === undefined || !isJsonObject(metadata)
-      ? body
-      : { ...body, metadata: { ...metadata, uid: found.metadata.uid } };
-  const intent = { ...bound, apiVersion: kind.apiVersion, kind: kind.kind };
-  try {
-    await client.apply(ref, intent, { fieldManager: kind.manager, force: true });
-  } catch (error) {
-    if (!kind.optional || !isKubeError(error, 'NotFound')) throw error;
+/** Returns what is there now as it is wanted. A child whose name is taken is not made, nor what needs it. */
+async function applyChildren(input: Applying): Promise<readonly Child[]> {
+  const { client, parent, seen } = input;
+  const blocked = new Set(input.taken);
+  const applied: Child[] = [];
+  for (const child of wantedChildren(input)) {
+    const isFree = [keyOf(child), ...(child.needs ?? [])].every((key) => !blocked.has(key));
+    if (isFree && (await applyChild({ client, parent, known: knownOf(seen, child) }, child))) applied.push(child);
+    else blocked.add(keyOf(child));
   }
-  return true;
+  return applied;
 }
 
-async function getOrNone(client: KubeClient, ref: ObjectRef): Promise<KubernetesObject | undefined> {
-  try {
-    return await client.get(ref);
-  } catch (error) {
-    if (isKubeError(error, 'NotFound')) return undefined;
-    throw error;
-  }
+function knownOf({ children }: Observation, { kind, name }: Child): KubernetesObject | undefined {
+  return children.find((child) => child.kind === kind && child.object.metadata.name === name)?.object;
 }
 
 /** What belongs to the resource and is not wanted any more. What is to be kept as it is stays. */
@@ -143,8 +95,7 @@ async function removeOthers({ client, parent, world, seen }: Applying, wanted: r
     const { name, uid, deletionTimestamp } = object.metadata;
     if (deletionTimestamp !== undefined || wanted.some((child) => child.kind === kind && child.name === name)) continue;
     if (isKept(kind, object, { parent, world })) continue;
-    const ref: ObjectRef = { resource: kind.resource, namespace: parent.namespace, name };
-    await gone(client.delete(ref, { uid, propagationPolicy: 'Foreground' }));
+    await gone(client.delete(refOf(parent, kind, name), { uid, propagationPolicy: 'Foreground' }));
   }
 }
 

@@ -43,19 +43,17 @@ export function admit(input: GateInput): Admission {
     return rolledBack(input, current);
   if (sameGated(current.spec, asked.spec, lifecycle)) return { target: asked, upgrade: consumed(lifecycle.upgrade) };
   // What ran well a moment ago needs no leave to run again, as long as nothing was migrated since.
-  const back =
-    status.stable !== undefined && sameGated(status.stable.spec, asked.spec, lifecycle) && !isDowngrade(input);
+  const back = status.stable !== undefined && sameGated(status.stable.spec, asked.spec, lifecycle) && !goesBack(input);
   if (back) return { target: asked, upgrade: consumed(lifecycle.upgrade) };
-  if (isDowngrade(input) && !permitted(input)) return downgrade(input, current);
+  if (goesBack(input) && !permitted(input)) return downgrade(input, current);
   if (asked.spec.lifecycle?.upgradeMode === 'Supervised') return supervised(input, current);
-  noteUnknown(input);
   return { target: asked, upgrade: undefined };
 }
 
 /** A resource that is made anew has the database of the one before. */
 function first(input: GateInput): Admission {
   const { asked } = input;
-  if (!isDowngrade(input) || permitted(input)) return { target: asked, upgrade: undefined };
+  if (!goesBack(input) || permitted(input)) return { target: asked, upgrade: undefined };
   return { target: undefined, upgrade: undefined, refusal: refuseDowngrade(input) };
 }
 
@@ -98,10 +96,13 @@ function migratedBefore({ status, remembered }: GateInput): string | undefined {
   return status.migratedVersion ?? remembered;
 }
 
-function isDowngrade(input: GateInput): boolean {
-  const { asked } = input;
+/** Or nobody can say: two steps to and from a version without an order are one downgrade. */
+function goesBack(input: GateInput): boolean {
+  const { version } = input.asked.spec;
   const migrated = migratedBefore(input);
-  return migrated !== undefined && compareVersions(migrated, asked.spec.version) === 'older';
+  if (migrated === undefined || migrated === version) return false;
+  const order = compareVersions(migrated, version);
+  return order === undefined || order === 'older';
 }
 
 function permitted(input: GateInput): boolean {
@@ -117,18 +118,13 @@ function downgrade(input: GateInput, current: Target): Admission {
 function refuseDowngrade(input: GateInput): Refusal {
   const { version } = input.asked.spec;
   const migrated = migratedBefore(input) ?? '';
+  const unordered = compareVersions(migrated, version) === undefined;
   const message =
-    `spec.version ${version} is older than the migrated ${migrated}. Set it forward again, or permit this one way: ` +
+    `spec.version ${version} ${unordered ? 'cannot be compared with' : 'is older than'} the migrated ${migrated}. ` +
+    'Set it forward again, or permit this one way: ' +
     `kubectl annotate ingester <name> ${ALLOW_DOWNGRADE_ANNOTATION}=${downgradeWay(migrated, version)}`;
   input.emit({ type: 'Warning', reason: 'DowngradeBlocked', note: message });
   return { kind: 'Blocked', reason: 'DowngradeBlocked', message };
-}
-
-function noteUnknown({ asked, status, emit }: GateInput): void {
-  const migrated = status.migratedVersion;
-  if (migrated === undefined || compareVersions(migrated, asked.spec.version) !== undefined) return;
-  const note = `${migrated} and ${asked.spec.version} have no order; going on without knowing which is older`;
-  emit({ type: 'Warning', reason: 'VersionComparisonSkipped', note });
 }
 
 function rolledBack({ asked }: GateInput, current: Target): Admission {

@@ -6,6 +6,7 @@ import {
   type MemoryData,
   migratedEntry,
   recallMigrated,
+  repositoryEntry,
 } from '../api/admission-memory.ts';
 import { isJsonObject } from '../base/json.ts';
 import type { Logger } from '../base/logger.ts';
@@ -40,23 +41,32 @@ export class MigratedMemory {
 
   /** Into the namespace of the resource. Never throws: a pass goes on without it, and the next one tries again. */
   async remember(ingester: IngesterName, version: string | undefined): Promise<void> {
+    if (version !== undefined) await this.#write(ingester.namespace, migratedEntry(ingester, version));
+  }
+
+  /** By what admission judges an image. Never throws; without it the controller judges alone. */
+  async rememberRepository(namespace: string, repository: string | undefined): Promise<void> {
+    if (repository !== undefined) await this.#write(namespace, repositoryEntry(repository));
+  }
+
+  async #write(namespace: string, entry: MemoryData): Promise<void> {
     const { client, logger } = this.#options;
-    const key = `${ingester.namespace}/${ingester.name}`;
-    if (version === undefined || this.#written.get(key) === version) return;
+    const [[key, value] = ['', '']] = Object.entries(entry);
+    if (this.#written.get(`${namespace} ${key}`) === value) return;
     try {
-      await client.mergePatch(refOf(ingester), { data: migratedEntry(ingester, version) });
-      this.#written.set(key, version);
+      await client.mergePatch(refOf({ namespace }), { data: entry });
+      this.#written.set(`${namespace} ${key}`, value);
       this.#complained = false;
     } catch (error) {
       logger[this.#complained ? 'debug' : 'warn'](
-        { err: error, ingester: key, version },
-        'Could not write down the migrated version; a resource that is created again is not compared with it',
+        { err: error, namespace, key, value },
+        'Could not write down for admission what is there; a resource that is created again is not compared with it',
       );
       this.#complained = true;
     }
   }
 }
 
-function refOf({ namespace }: IngesterName): ObjectRef {
+function refOf({ namespace }: Pick<IngesterName, 'namespace'>): ObjectRef {
   return { resource: { group: '', version: 'v1', plural: 'configmaps' }, namespace, name: MEMORY_CONFIG_MAP };
 }

@@ -8,6 +8,7 @@ import { valueAt } from '../base/json.ts';
 import { redact } from '../base/redact.ts';
 import type { KubeClient, Resource } from '../kube/client.ts';
 import { isKubeError } from '../kube/errors.ts';
+import { pagesOf } from '../kube/pages.ts';
 import { type ChildKind, childKinds, jobs as jobResource, pods as podResource } from './children/kinds.ts';
 import {
   APPLIED_ANNOTATION,
@@ -28,8 +29,6 @@ export interface Observation {
   readonly children: readonly { readonly kind: ChildKind; readonly object: KubernetesObject }[];
   readonly jobs: readonly KubernetesObject[];
 }
-
-const PAGE = 500;
 
 export async function observe(
   client: KubeClient,
@@ -77,17 +76,9 @@ async function listAll(
   signal: AbortSignal,
 ): Promise<readonly KubernetesObject[]> {
   const items: KubernetesObject[] = [];
-  let token: string | undefined;
-  do {
-    const next = token === undefined ? {} : { continueToken: token };
-    const page = await client.list(
-      resource,
-      { namespace, labelSelector: `${INGESTER_LABEL}=${name}`, limit: PAGE, ...next },
-      signal,
-    );
+  const selection = { namespace, labelSelector: `${INGESTER_LABEL}=${name}` };
+  for await (const page of pagesOf(client, resource, { ...selection, consistency: 'each-page' }, signal))
     items.push(...page.items);
-    token = page.continueToken;
-  } while (token !== undefined);
   return items;
 }
 

@@ -22,6 +22,7 @@ import { mayServe, serveAgain } from './serving.ts';
 import { milliseconds, pollMs, spreadMs } from './settings.ts';
 import { advanceSnapshots, referencedSnapshots } from './snapshots.ts';
 import { summarize } from './summary.ts';
+import { takenText } from './taken.ts';
 import { kindOf, knownOf, noteTarget } from './target.ts';
 
 export interface PlanInput {
@@ -36,6 +37,8 @@ export interface PlanInput {
   /** The version that was migrated to for a resource of this name before; asked for while the status says nothing. */
   readonly remembered?: string | undefined;
   readonly facts: Facts;
+  /** Names that are needed and that others have, as `Kind/name`; looked for once it is known what is needed. */
+  readonly taken?: readonly string[];
   /** Hashes of what would be applied for a specification. */
   readonly rendered: Rendered;
   readonly now: Date;
@@ -74,7 +77,8 @@ export function plan(input: PlanInput): Plan {
   const emit = (event: PlanEvent): void => {
     events.push(event);
   };
-  const { status, now } = input;
+  const { status, now, taken: names = [] } = input;
+  if (names.length > 0) emit({ type: 'Warning', reason: 'NameTaken', note: takenText(names) });
   const asked = input.suspended ? undefined : askedTarget(input);
   if (asked === undefined) return handsOff(input);
   const known = advanceSnapshots(advanceSchedule(knownOf(status, asked.spec), asked.spec, now), asked.spec, now);
@@ -388,7 +392,8 @@ function isServedBy(by: 'query' | 'maintenance', { lifecycle: { served }, now }:
 }
 
 /** Repeats of what the status says already are no news. */
-function isNews({ reason }: PlanEvent, { conditions = [] }: IngesterStatus): boolean {
+function isNews({ reason, note }: PlanEvent, { conditions = [] }: IngesterStatus): boolean {
+  if (reason === 'NameTaken') return !conditions.some(({ message }) => message.includes(note));
   return reason !== 'DowngradeBlocked' || !conditions.some((condition) => condition.reason === reason);
 }
 

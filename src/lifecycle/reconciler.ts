@@ -1,15 +1,14 @@
 // One pass over one Ingester resource: read, plan, remember, act.
+import type { Permitted } from '../api/ingester/permitted.ts';
 import type { IngesterSpec } from '../api/ingester/spec.ts';
 import type { IngesterStatus } from '../api/ingester/status.ts';
-import { INGESTER_PLURAL } from '../api/ingester.ts';
-import { GROUP, VERSION } from '../api/names.ts';
+import { INGESTER_GROUP, INGESTER_PLURAL, INGESTER_VERSION } from '../api/ingester.ts';
 import type { KubernetesObject } from '../api/object.ts';
 import type { Clock } from '../base/clock.ts';
 import { isJsonObject, type JsonObject, valueAt } from '../base/json.ts';
 import type { LifecycleMetrics } from '../base/metrics-lifecycle.ts';
 import { sameJson } from '../base/same-json.ts';
 import type { KubeClient, ObjectRef, Resource } from '../kube/client.ts';
-import { isKubeError } from '../kube/errors.ts';
 import type { EventRecorder } from '../runtime/event-recorder.ts';
 import { done, type ReconcileContext, type ReconcileResult } from '../runtime/reconcile.ts';
 import { applyWorld } from './apply.ts';
@@ -18,12 +17,14 @@ import { appliedHash } from './children/components.ts';
 import { podHash } from './children/jobs.ts';
 import type { Parent } from './children/names.ts';
 import type { MigratedMemory } from './migrated-memory.ts';
-import { observe } from './observe.ts';
-import { type PlanInput, plan } from './plan.ts';
+import { type Observation, observe } from './observe.ts';
+import { forbiddenIn, permittedStatus, readPermitted } from './permitted.ts';
+import { type Plan, type PlanInput, plan } from './plan.ts';
 import { readingLabels, readingOf } from './reading.ts';
 import { problemsOf } from './validate.ts';
+import { getOrNone, takenNames } from './wanted.ts';
 
-export const ingesters: Resource = { group: GROUP, version: VERSION, plural: INGESTER_PLURAL };
+export const ingesters: Resource = { group: INGESTER_GROUP, version: INGESTER_VERSION, plural: INGESTER_PLURAL };
 const FIELD_MANAGER = 'ingester-lifecycle';
 
 export interface LifecycleOptions {
@@ -33,6 +34,8 @@ export interface LifecycleOptions {
   readonly metrics: Pick<LifecycleMetrics, 'forResource'>;
   readonly memory: Pick<MigratedMemory, 'recall' | 'remember'>;
   readonly canary: Pick<Canary, 'seen' | 'gone'>;
+  /** The repository of the image that this program runs from; undefined where nobody knows. */
+  readonly repository: () => Promise<string | undefined>;
 }
 
 interface Passing {
@@ -64,11 +67,13 @@ export class LifecycleReconciler {
   }
 
   async #pass(parent: Parent, object: KubernetesObject, { ref, signal, metrics }: Passing): Promise<ReconcileResult> {
-    const { client, clock, events } = this.#options;
+    const { client, clock, events, repository } = this.#options;
     const now = clock.now();
+    const permitted = await readPermitted(client, parent.namespace, await repository());
     const seen = await observe(client, parent, now, signal);
     const remembered = statusOf(object).target === undefined ? await this.#options.memory.recall(parent) : undefined;
-    const made = plan(planInput(object, parent, { facts: seen.facts, now, remembered }));
+    const input = planInput(object, parent, { facts: seen.facts, now, remembered, permitted });
+    const { made, taken } = await this.#plan(input, parent, seen);
     await this.#options.memory.remember(parent, made.status.migratedVersion);
     const written = await this.#remember(ref, object, made.status);
     metrics.read(readingOf(made.status));
@@ -77,16 +82,21 @@ export class LifecycleReconciler {
     }
     if (made.world === undefined) return { kind: 'requeue-after', delayMs: made.requeueMs };
     const retention = made.world.spec.lifecycle?.jobRetention ?? 'RetainOnFailure';
-    const taken = await applyWorld({ client, parent, world: made.world, seen, retention });
-    if (taken.length > 0)
-      events.record(object, {
-        type: 'Warning',
-        reason: 'NameTaken',
-        action: 'Lifecycle',
-        note: `not ours, left alone: ${taken.join(', ')}`,
-      });
+    await applyWorld({ client, parent, world: made.world, seen, taken, retention });
     await this.#clearAnnotations(ref, object, made.world.removeAnnotations);
     return { kind: 'requeue-after', delayMs: written ? 100 : made.requeueMs };
+  }
+
+  /** What is wanted says which names are asked for; what is found there is told before anything is done. */
+  async #plan(
+    input: PlanInput,
+    parent: Parent,
+    seen: Observation,
+  ): Promise<{ readonly made: Plan; readonly taken: readonly string[] }> {
+    const made = plan(input);
+    const { world } = made;
+    const taken = world === undefined ? [] : await takenNames(this.#options.client, { parent, world, seen });
+    return taken.length === 0 ? { made, taken } : { made: plan({ ...input, taken }), taken };
   }
 
   /** Nothing is made of one. */
@@ -131,11 +141,12 @@ export class LifecycleReconciler {
 export function planInput(
   object: KubernetesObject,
   parent: Parent,
-  seen: Pick<PlanInput, 'facts' | 'now' | 'remembered'>,
+  { permitted, ...seen }: Pick<PlanInput, 'facts' | 'now' | 'remembered'> & { readonly permitted: Permitted },
 ): PlanInput {
   const spec = object['spec'];
   const asked = isJsonObject(spec) ? (spec as unknown as IngesterSpec) : undefined;
-  const problems = asked === undefined ? ['spec: missing'] : problemsOf(parent.name, asked);
+  const problems =
+    asked === undefined ? ['spec: missing'] : [...problemsOf(parent.name, asked), ...forbiddenIn(asked, permitted)];
   return {
     ...seen,
     uid: parent.uid,
@@ -144,7 +155,7 @@ export function planInput(
     spec: problems.length > 0 ? undefined : asked,
     problems,
     suspended: valueAt(spec, ['suspend']) === true,
-    status: statusOf(object),
+    status: permittedStatus(statusOf(object), permitted),
     rendered: {
       component: (name, of) => appliedHash(parent, of, name),
       pod: (job) => podHash(parent, job),
@@ -158,13 +169,4 @@ export function statusOf(object: KubernetesObject): IngesterStatus {
 
 function canaryStatus({ metadata }: KubernetesObject): IngesterStatus {
   return { observedGeneration: metadata.generation ?? 0, phase: 'Running', ready: '0/0' };
-}
-
-async function getOrNone(client: KubeClient, ref: ObjectRef): Promise<KubernetesObject | undefined> {
-  try {
-    return await client.get(ref);
-  } catch (error) {
-    if (isKubeError(error, 'NotFound')) return undefined;
-    throw error;
-  }
 }

@@ -12,12 +12,14 @@ import type { ComponentFacts, Facts } from './facts.ts';
 import type { Refusal } from './gate.ts';
 import type { Due } from './pending.ts';
 import { milliseconds } from './settings.ts';
+import { takenOfTasks, takenText } from './taken.ts';
 
 export interface SummaryInput {
   readonly generation: number;
   readonly suspended: boolean;
   readonly problems: readonly string[];
   readonly facts: Facts;
+  readonly taken?: readonly string[];
   readonly now: Date;
   /** What the status says so far. */
   readonly status: IngesterStatus;
@@ -170,9 +172,15 @@ function lifecycleComplete(input: SummaryInput): Draft {
   return ['LifecycleComplete', true, 'LifecycleComplete', ''];
 }
 
-function underWayText({ next, now }: SummaryInput, lifecycle: LifecycleStatus, head: Due | undefined): Told {
+function underWayText(
+  { next, now, taken = [] }: SummaryInput,
+  lifecycle: LifecycleStatus,
+  head: Due | undefined,
+): Told {
   const { pipeline, steps } = lifecycle;
   if (pipeline === 'Draining') return draining(next, now);
+  const inTheWay = pipeline === 'Tasks' ? takenOfTasks(taken) : taken;
+  if (inTheWay.length > 0) return ['NameTaken', takenText(inTheWay)];
   const step = head === undefined ? undefined : steps[head.step.name];
   if (pipeline === 'Failed')
     return ['TaskFailed', failedText(head, step?.message, lifecycle.attempt?.drains === false)];
@@ -231,8 +239,12 @@ function suspendedText({ next, facts }: SummaryInput): string {
   return `at ${phase}${active.length === 0 ? '' : `; still running: ${active.join(', ')}`}`;
 }
 
-function foreign({ facts }: SummaryInput): Draft {
-  const { foreign: names } = facts;
-  if (names.length === 0) return ['ForeignObjects', false, 'None', ''];
-  return ['ForeignObjects', true, 'NameTaken', `not ours, left alone: ${names.join(', ')}`];
+function foreign({ facts, taken = [] }: SummaryInput): Draft {
+  const others = facts.foreign.filter((key) => !taken.includes(key));
+  if (taken.length + others.length === 0) return ['ForeignObjects', false, 'None', ''];
+  const texts = [
+    ...(taken.length === 0 ? [] : [takenText(taken)]),
+    ...(others.length === 0 ? [] : [`with its label and not its own, left alone: ${others.join(', ')}`]),
+  ];
+  return ['ForeignObjects', true, taken.length > 0 ? 'NameTaken' : 'LabelTaken', texts.join('; ')];
 }

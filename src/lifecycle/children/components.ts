@@ -9,7 +9,7 @@ import {
 import { contentHash } from '../../base/content-hash.ts';
 import type { JsonObject } from '../../base/json.ts';
 import { configurationOf, sharedSections } from './configuration.ts';
-import { type Child, childKinds } from './kinds.ts';
+import { type Child, childKinds, keyOf } from './kinds.ts';
 import {
   APPLIED_ANNOTATION,
   CONFIG_ANNOTATION,
@@ -108,8 +108,12 @@ function configText(parent: Parent, spec: IngesterSpec, name: ComponentName): st
   return JSON.stringify(configurationOf(spec, own, spec.components?.[name]?.config), undefined, 2);
 }
 
+function configName(parent: Parent, name: ComponentName): string {
+  return `${childName(parent, name)}-config`;
+}
+
 function configMap(parent: Parent, spec: IngesterSpec, name: ComponentName): Child {
-  const own = `${childName(parent, name)}-config`;
+  const own = configName(parent, name);
   const body = {
     metadata: childMetadata(parent, name, own),
     data: { 'config.yaml': `${configText(parent, spec, name)}\n` },
@@ -124,7 +128,8 @@ function deployment(parent: Parent, spec: IngesterSpec, name: ComponentName, liv
     annotations: { [APPLIED_ANNOTATION]: appliedHash(parent, spec, name) },
   };
   const body = { metadata, spec: { ...base, replicas: replicasOf(name, spec, live) } };
-  return { kind: childKinds.deployment, name: childName(parent, name), body };
+  const needs = [keyOf({ kind: childKinds.configMap, name: configName(parent, name) })];
+  return { kind: childKinds.deployment, name: childName(parent, name), body, needs };
 }
 
 /** With an autoscaler it stays what it is. Leaving it out would set it to one, because nobody would own it. */
@@ -157,7 +162,7 @@ function template(parent: Parent, spec: IngesterSpec, name: ComponentName): Json
   const { args, ports, serviceAccount, graceSeconds, engine } = componentDefinitions[name];
   const { credentialsSecret } = spec.database;
   const files = databaseFiles(spec.database, credentialsSecret);
-  const config = { name: 'config', configMap: { name: `${childName(parent, name)}-config` } };
+  const config = { name: 'config', configMap: { name: configName(parent, name) } };
   const tls = name === 'query' ? tlsFiles(spec.components?.query?.certificateSecret ?? '') : undefined;
   const reload = spec.forceReload === undefined ? [] : [{ name: 'INGESTER_FORCE_RELOAD', value: spec.forceReload }];
   return podTemplate({
@@ -219,7 +224,8 @@ function scaling(parent: Parent, spec: IngesterSpec, name: ComponentName): reado
         metrics: [{ type: 'Resource', resource: { name: 'cpu', target } }],
       },
     };
-    children.push({ kind: childKinds.autoscaler, name: own, body });
+    const needs = [keyOf({ kind: childKinds.deployment, name: own })];
+    children.push({ kind: childKinds.autoscaler, name: own, body, needs });
   }
   if (disruptionBudget !== undefined) {
     const body = { metadata, spec: { ...disruptionBudget, selector: { matchLabels: selectorLabels(parent, name) } } };

@@ -1,6 +1,6 @@
 // The configuration file of a pod: what the resource says in fields, then its sections, then those of the component.
 import type { IngesterSpec, KindsSpec } from '../../api/ingester/spec.ts';
-import { isJsonObject, type JsonObject } from '../../base/json.ts';
+import { isJsonObject, type JsonObject, ownValue } from '../../base/json.ts';
 import { asJson, databaseSections } from './pod.ts';
 
 export function configurationOf(spec: IngesterSpec, own: JsonObject, above: JsonObject | undefined): JsonObject {
@@ -38,10 +38,9 @@ function ingesterSection(kinds: KindsSpec): object {
 
 /** Keys of a section replace each other one by one. */
 function mergeSections(below: JsonObject, above: JsonObject): JsonObject {
-  const merged: JsonObject = { ...below };
-  for (const [section, value] of Object.entries(above)) {
-    const known = merged[section];
-    merged[section] = isJsonObject(known) && isJsonObject(value) ? { ...known, ...value } : value;
-  }
-  return merged;
+  const replaced = Object.entries(above).map(([section, value]) => {
+    const known = ownValue(below, section);
+    return [section, isJsonObject(known) && isJsonObject(value) ? { ...known, ...value } : value] as const;
+  });
+  return { ...below, ...Object.fromEntries(replaced) };
 }

@@ -43,7 +43,8 @@ export const childKinds: Readonly<Record<ChildName, ChildKind>> = {
 };
 
 /** Jobs are created and deleted, never applied: their templates cannot change. */
-export const jobs: Resource = { group: 'batch', version: 'v1', plural: 'jobs' };
+export const jobKind: ChildKind = child('Job', 'batch/v1', 'jobs', 'tasks');
+export const jobs: Resource = jobKind.resource;
 export const pods: Resource = { group: '', version: 'v1', plural: 'pods' };
 
 export interface Child {
@@ -51,4 +52,10 @@ export interface Child {
   readonly name: string;
   /** With metadata, without status. */
   readonly body: object;
+  /** What it mounts, scales or leads to by name, as `Kind/name`. Where that is not ours, it is not made. */
+  readonly needs?: readonly string[];
+}
+
+export function keyOf({ kind, name }: Pick<Child, 'kind' | 'name'>): string {
+  return `${kind.kind}/${name}`;
 }

@@ -2,7 +2,8 @@
 // is found again.
 import type { ComponentName } from '../../api/ingester/spec.ts';
 import type { StepName } from '../../api/ingester/status.ts';
-import { BUNDLE_LABEL, BUNDLE_NAME, GROUP, INGESTER_LABEL, VERSION } from '../../api/names.ts';
+import { INGESTER_GROUP, INGESTER_KIND, INGESTER_VERSION } from '../../api/ingester.ts';
+import { BUNDLE_LABEL, BUNDLE_NAME, INGESTER_LABEL } from '../../api/names.ts';
 
 export interface Parent {
   readonly namespace: string;
@@ -40,8 +41,8 @@ export function selectorLabels(parent: Parent, part: Part): Readonly<Record<stri
 
 export function ownerReference({ name, uid }: Parent): object {
   return {
-    apiVersion: `${GROUP}/${VERSION}`,
-    kind: 'Ingester',
+    apiVersion: `${INGESTER_GROUP}/${INGESTER_VERSION}`,
+    kind: INGESTER_KIND,
     name,
     uid,
     controller: true,

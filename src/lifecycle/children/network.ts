@@ -2,8 +2,16 @@
 import { type ComponentName, componentNames, type IngesterSpec } from '../../api/ingester/spec.ts';
 import { INGESTER_LABEL } from '../../api/names.ts';
 import { componentDefinitions } from './components.ts';
-import { type Child, childKinds } from './kinds.ts';
-import { childMetadata, childName, MAINTENANCE, METRICS_JOB_LABEL, type Parent, selectorLabels } from './names.ts';
+import { type Child, childKinds, keyOf } from './kinds.ts';
+import {
+  childMetadata,
+  childName,
+  MAINTENANCE,
+  METRICS_JOB_LABEL,
+  type Parent,
+  type Part,
+  selectorLabels,
+} from './names.ts';
 
 /** The Service of query, which leads to query or to the maintenance page; the same object all the time. */
 export function serviceChildren(parent: Parent, spec: IngesterSpec, to: 'query' | 'maintenance'): readonly Child[] {
@@ -28,6 +36,7 @@ function routes(parent: Parent, spec: IngesterSpec): readonly Child[] {
   const { hosts, ingress, httpRoute } = networking;
   const name = childName(parent, 'query');
   const metadata = childMetadata(parent, 'query');
+  const needs = [keyOf({ kind: childKinds.service, name })];
   const children: Child[] = [];
   if (ingress !== undefined) {
     const { className, tlsSecret, annotations } = ingress;
@@ -39,37 +48,53 @@ function routes(parent: Parent, spec: IngesterSpec): readonly Child[] {
       metadata: { ...metadata, annotations: annotations ?? {} },
       spec: { ...ingressClass, ...tls, rules },
     };
-    children.push({ kind: childKinds.ingress, name, body });
+    children.push({ kind: childKinds.ingress, name, body, needs });
   }
   if (httpRoute !== undefined) {
     const rules = [{ matches: [{ path: { type: 'PathPrefix', value: '/' } }], backendRefs: [{ name, port: 443 }] }];
     const body = { metadata, spec: { hostnames: hosts, parentRefs: httpRoute.parentRefs, rules } };
-    children.push({ kind: childKinds.httpRoute, name, body });
+    children.push({ kind: childKinds.httpRoute, name, body, needs });
   }
   return children;
 }
 
+/** As in config/components/network-policy: the kubelet needs no rule. */
+const METRICS_READERS = { matchLabels: { 'ingester.michelangelo.api/metrics': 'true' } };
+
 function policies(parent: Parent, spec: IngesterSpec): readonly Child[] {
-  const { networkPolicy } = spec;
+  const { networkPolicy, components } = spec;
   if (networkPolicy === undefined) return [];
-  return componentNames
-    .filter((name) => spec.components?.[name] !== undefined)
-    .map((name) => {
-      const own = childName(parent, name);
-      const ports = componentDefinitions[name].ports.map(({ containerPort }) => ({
-        port: containerPort,
-        protocol: 'TCP',
-      }));
-      const body = {
-        metadata: childMetadata(parent, name),
-        spec: {
-          podSelector: { matchLabels: selectorLabels(parent, name) },
-          policyTypes: ['Ingress'],
-          ingress: [{ ports }, ...(networkPolicy.extraIngress ?? [])],
-        },
-      };
-      return { kind: childKinds.networkPolicy, name: own, body };
-    });
+  const named = componentNames.filter((name) => components?.[name] !== undefined);
+  const parts: { readonly part: Part; readonly like: ComponentName }[] = named.map((name) => ({
+    part: name,
+    like: name,
+  }));
+  // It stands in for the query API, and its clients are the same.
+  if (components?.query !== undefined) parts.push({ part: MAINTENANCE, like: 'query' });
+  return parts.map(({ part, like }) => {
+    const name = childName(parent, part);
+    const { ports } = componentDefinitions[like];
+    const [metrics = [], served = []] = [true, false].map((isHealth) =>
+      ports
+        .filter(({ name }) => (name === 'health') === isHealth)
+        .map(({ containerPort }) => ({ port: containerPort, protocol: 'TCP' })),
+    );
+    // A rule without ports would open all of them.
+    const open = served.length === 0 ? [] : [{ ports: served }];
+    const body = {
+      metadata: childMetadata(parent, part),
+      spec: {
+        podSelector: { matchLabels: selectorLabels(parent, part) },
+        policyTypes: ['Ingress'],
+        ingress: [
+          { from: [{ namespaceSelector: METRICS_READERS }], ports: metrics },
+          ...open,
+          ...(networkPolicy.extraIngress ?? []),
+        ],
+      },
+    };
+    return { kind: childKinds.networkPolicy, name, body };
+  });
 }
 
 /** Value of the label `job`, by which alerts and dashboard know what a series is of: as in the plain bundle. */

@@ -1,5 +1,6 @@
 // Pods of components and tasks: what the lifecycle decides, with what the resource adds to it.
 import type { DatabaseSpec, IngesterSpec, PodSpec, SecretKey } from '../../api/ingester/spec.ts';
+import { INGESTER_GROUP } from '../../api/ingester.ts';
 import { BUNDLE_LABEL, GROUP } from '../../api/names.ts';
 import type { JsonObject } from '../../base/json.ts';
 import { imageOf } from '../settings.ts';
@@ -24,7 +25,7 @@ export interface PodInput {
   readonly restartPolicy: 'Always' | 'Never';
 }
 
-const RESERVED_PREFIXES = ['michelangelo/', `${GROUP}/`, `${BUNDLE_LABEL.split('/')[0] ?? ''}/`];
+const RESERVED_PREFIXES = ['michelangelo/', `${GROUP}/`, `${INGESTER_GROUP}/`, `${BUNDLE_LABEL.split('/')[0] ?? ''}/`];
 
 /** A pod template. What the lifecycle sets itself wins over every layer. */
 export function podTemplate(input: PodInput): JsonObject {
