@@ -28,6 +28,7 @@ const suites: readonly (Omit<Suite, 'files'> & { readonly folder: string })[] = 
   { folder: 'contract', servers: true, concurrency: 1 },
   { folder: 'integration', servers: true, concurrency: 2 },
   { folder: 'e2e', servers: true, concurrency: 2 },
+  { folder: 'attack', servers: true, concurrency: 2 },
   { folder: 'gitops', servers: true, concurrency: 1 },
 ];
 

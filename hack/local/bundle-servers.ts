@@ -1,5 +1,6 @@
 // The servers that the bundle needs, whether its roles run as processes or as pods.
 import { type BundleDatabase, createBundleDatabase } from './bundle-database.ts';
+import type { Authority } from './certificates.ts';
 import { type ControlPlane, startControlPlane } from './control-plane.ts';
 import { type DatabaseServer, startDatabase } from './mysql.ts';
 import { type Progress, progressOnStderr } from './progress.ts';
@@ -19,6 +20,8 @@ export interface BundleServersOptions {
   readonly progress?: Progress;
   readonly flavour?: 'mysql' | 'mariadb';
   readonly signal?: AbortSignal;
+  /** See DatabaseOptions. */
+  readonly databaseAuthority?: Authority;
   /** See ControlPlaneOptions. */
   readonly auditedGroup?: string;
 }
@@ -64,7 +67,8 @@ export async function startBundleServers(options: BundleServersOptions, stack: U
   const controlPlane = await startControlPlane({ progress, ...interruptible, ...audited });
   stack.add(() => controlPlane.stop());
   step(`starting ${flavour}`);
-  const server = await startDatabase({ flavour, progress, ...interruptible });
+  const tls = options.databaseAuthority === undefined ? {} : { authority: options.databaseAuthority };
+  const server = await startDatabase({ flavour, progress, ...interruptible, ...tls });
   stack.add(() => server.dispose());
   const database = await createBundleDatabase(server);
   if (server.external) stack.add(() => database.drop());

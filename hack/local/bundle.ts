@@ -3,6 +3,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { TableNames } from '../../src/api/kind-names.ts';
 import { CodedError } from '../../src/base/errors.ts';
 import {
   type BundleServers,
@@ -22,6 +23,8 @@ import { applyManifests, type LocalWebhook, startWebhook } from './webhook-proce
 
 const root = join(import.meta.dirname, '../..');
 const NAMESPACE = 'ingester-system';
+/** Of its process and its files. */
+const RECONCILER = 'reconciler';
 /** The demo stays up as long as a working day. */
 const TOKEN_DURATION = '24h';
 
@@ -31,6 +34,8 @@ export interface Bundle extends BundleServers {
   readonly webhookHealthPort: number;
   readonly reconciler: ServerProcess;
   readonly reconcilerHealthPort: number;
+  /** Sections of a configuration that tell a role of the database. */
+  readonly databaseSections: Readonly<Record<string, object>>;
   /** Another reconciler beside the first, not started yet. */
   createReplica(name: string): Promise<{ readonly process: ServerProcess; readonly healthPort: number }>;
   stop(): Promise<void>;
@@ -41,12 +46,14 @@ export interface BundleOptions extends BundleServersOptions {
   readonly configuration?: Readonly<Record<string, object>>;
   /** Sections of the webhook's configuration. */
   readonly webhookConfiguration?: Readonly<Record<string, object>>;
+  /** `lowercase` unless given. */
+  readonly tableNames?: TableNames;
   /** Tells the webhook of the database, so that it can see what is archived. */
   readonly webhookSeesDatabase?: boolean;
   /** Leaves the defaults of the product as they are, instead of settings for short tests. */
   readonly shippedSettings?: boolean;
   /** The program that the reconciler runs, and its environment; that of this checkout unless given. */
-  readonly reconcilerProgram?: Partial<Pick<RoleOptions, 'main' | 'env'>>;
+  readonly reconcilerProgram?: Partial<Pick<RoleOptions, 'main' | 'env' | 'readyPath'>>;
   /** Leaves the reconciler for the caller to start. */
   readonly startReconciler?: boolean;
 }
@@ -65,24 +72,25 @@ async function start(options: BundleOptions, stack: UndoStack): Promise<Bundle> 
   });
   const servers = await startBundleServers(options, stack);
   const { controlPlane } = servers;
-  const { configuration = {}, reconcilerProgram = {} } = options;
+  const { configuration = {}, reconcilerProgram = {}, tableNames = 'lowercase' } = options;
   const settings = options.shippedSettings === true ? {} : { requeuePeriod: '2s', concurrentReconciles: 2 };
-  const context: Context = { ...servers, directory, reaper, configuration, settings, reconcilerProgram };
+  const context: Context = { ...servers, directory, reaper, configuration, settings, reconcilerProgram, tableNames };
   step('creating the tables: ingester task migrate');
   await migrate(context);
+  const createReplica = async (name: string): Promise<Reconciler> => {
+    const replica = await createReconciler(context, name);
+    stack.add(() => replica.process.stop());
+    return replica;
+  };
+  // The webhook reads its configuration.
+  const { process: reconciler, healthPort } = await createReplica(RECONCILER);
   step('starting the webhook: ingester webhook');
   const { process: webhook, healthPort: webhookHealthPort } = await startBundleWebhook(context, options);
   stack.add(() => webhook.stop());
   step('applying the bundle: kubectl apply -k config/overlays/local');
   await applyManifests(controlPlane, join(directory, 'config/overlays/local'));
   await writeKubeconfig(context, 'ingester-webhook');
-  const kubeconfig = await writeKubeconfig(context, 'ingester-reconciler');
-  const createReplica = async (name: string): Promise<Reconciler> => {
-    const replica = await createReconciler(context, kubeconfig, name);
-    stack.add(() => replica.process.stop());
-    return replica;
-  };
-  const { process: reconciler, healthPort } = await createReplica('reconciler');
+  await writeKubeconfig(context, 'ingester-reconciler');
   if (options.startReconciler !== false) {
     step('starting the reconciler under its service account: ingester reconciler');
     await reconciler.start(options.signal);
@@ -94,6 +102,7 @@ async function start(options: BundleOptions, stack: UndoStack): Promise<Bundle> 
     webhookHealthPort,
     reconciler,
     reconcilerHealthPort: healthPort,
+    databaseSections: databaseSections(context),
     createReplica,
     stop: () => stack.unwind(),
   };
@@ -105,14 +114,16 @@ interface Context extends BundleServers {
   readonly configuration: Readonly<Record<string, object>>;
   /** Of the section `ingester`, under what the configuration says. */
   readonly settings: object;
-  readonly reconcilerProgram: Partial<Pick<RoleOptions, 'main' | 'env'>>;
+  readonly reconcilerProgram: Partial<Pick<RoleOptions, 'main' | 'env' | 'readyPath'>>;
+  readonly tableNames: TableNames;
 }
 
-async function migrate({ directory, server, database }: Context): Promise<void> {
+async function migrate({ directory, server, database, tableNames }: Context): Promise<void> {
   const { user, password } = database.migrator;
   const env = {
     ...process.env,
     INGESTER_METADATA_STORAGE_ENABLE_METADATA_STORAGE: 'true',
+    INGESTER_METADATA_STORAGE_TABLE_NAMES: tableNames,
     INGESTER_MYSQL_HOST: server.host,
     INGESTER_MYSQL_PORT: String(server.port),
     INGESTER_MYSQL_USER: user,
@@ -130,13 +141,12 @@ interface Reconciler {
 }
 
 /** A kubeconfig of a role's service account, so that the shipped RBAC is what it runs under. */
-async function writeKubeconfig({ controlPlane, directory, kubectl }: Context, account: string): Promise<string> {
+async function writeKubeconfig({ controlPlane, directory, kubectl }: Context, account: string): Promise<void> {
   const tokenArgs = ['create', 'token', account, '-n', NAMESPACE, `--duration=${TOKEN_DURATION}`];
   const token = (await kubectl(...tokenArgs)).trim();
   const { url, caPem } = controlPlane;
-  const kubeconfig = kubeconfigPath(directory, account);
-  writeFileSync(kubeconfig, kubeconfigText({ url, caPem, user: { name: account, token } }), { mode: 0o600 });
-  return kubeconfig;
+  const text = kubeconfigText({ url, caPem, user: { name: account, token } });
+  writeFileSync(kubeconfigPath(directory, account), text, { mode: 0o600 });
 }
 
 function kubeconfigPath(directory: string, account: string): string {
@@ -151,26 +161,27 @@ async function startBundleWebhook(context: Context, options: BundleOptions): Pro
     ...(options.webhookSeesDatabase === true ? databaseSections(context) : {}),
     ...options.webhookConfiguration,
   };
-  return startWebhook({ directory, reaper, configuration });
+  const settings = { reconcilerConfig: join(directory, `${RECONCILER}.yaml`) };
+  return startWebhook({ directory, reaper, configuration, settings });
 }
 
-function databaseSections({ database, databaseLink }: Context): Readonly<Record<string, object>> {
+function databaseSections({ database, databaseLink, tableNames }: Context): Readonly<Record<string, object>> {
   const { host, port } = databaseLink;
   return {
-    metadataStorage: { enableMetadataStorage: true },
+    metadataStorage: { enableMetadataStorage: true, tableNames },
     mysql: { host, port, database: database.name, ...database.writer },
   };
 }
 
 /** Not started yet. Every replica has the same configuration and a name of its own. */
-async function createReconciler(context: Context, kubeconfig: string, name: string): Promise<Reconciler> {
+async function createReconciler(context: Context, name: string): Promise<Reconciler> {
   const { directory, reaper, settings, reconcilerProgram: program } = context;
   const { ingester, ...more } = context.configuration;
   const healthPort = await freePort();
   const configuration = {
     ...databaseSections(context),
     ingester: { ...settings, ...ingester },
-    kubernetes: { kubeconfig },
+    kubernetes: { kubeconfig: kubeconfigPath(directory, 'ingester-reconciler') },
     ...more,
   };
   const process = createRole({ role: 'reconciler', name, ...program, directory, configuration, healthPort, reaper });

@@ -15,6 +15,10 @@ const portAttempts = 5;
  * of its time on that; here it shares two processors with everything else, and there is memory enough.
  */
 const GARBAGE_PERCENT = '400';
+/** Above this much memory a server collects more often instead: gigabytes of large objects are kept by the API server. */
+const MEMORY_LIMIT = '6GiB';
+/** What etcd allows at most, and enough for thousands of its largest objects. It is a limit and takes nothing. */
+const ETCD_QUOTA_BYTES = 8 * 1024 ** 3;
 
 /** What the servers of one control plane have in common. */
 export interface ServerContext {
@@ -24,6 +28,8 @@ export interface ServerContext {
   readonly signal: AbortSignal | undefined;
   /** Group of users whose calls the API server writes down. */
   readonly auditedGroup: string | undefined;
+  /** What the API server shows to the webhooks it calls. */
+  readonly webhookClient: Certificate | undefined;
 }
 
 export interface Listening {
@@ -54,7 +60,7 @@ export function startEtcd(context: ServerContext): Promise<Listening> {
       `--key-file=${path('etcd.key')}`,
       '--auto-compaction-mode=periodic',
       '--auto-compaction-retention=10m',
-      `--quota-backend-bytes=${2 * 1024 ** 3}`,
+      `--quota-backend-bytes=${ETCD_QUOTA_BYTES}`,
       '--log-level=warn',
     ],
     ready: () => answersOk(`${url}/readyz`, { caPem: etcdCaPem, client: etcdClient }),
@@ -63,7 +69,7 @@ export function startEtcd(context: ServerContext): Promise<Listening> {
 
 export function startApiServer(context: ServerContext, etcdUrl: string): Promise<Listening> {
   const { path, caPem, admin } = context.files;
-  const audit = auditFlags(context);
+  const optional = [...auditFlags(context), ...webhookClientFlags(context)];
   return startOnFreePort(context, (url) => ({
     name: 'kube-apiserver',
     args: [
@@ -94,7 +100,7 @@ export function startApiServer(context: ServerContext, etcdUrl: string): Promise
       '--allow-privileged=true',
       // Otherwise it waits a minute for clients to end their watches before it ends itself.
       '--shutdown-watch-termination-grace-period=1s',
-      ...audit,
+      ...optional,
     ],
     ready: () => answersOk(`${url}/readyz`, { caPem, client: admin }),
   }));
@@ -114,6 +120,24 @@ function auditFlags({ files, auditedGroup }: ServerContext): readonly string[] {
     `--audit-log-path=${join(files.directory, 'audit.log')}`,
     '--audit-log-mode=blocking',
   ];
+}
+
+/** As docs/admission.md has it, but for the name of the user: the webhooks of tests have no Service. */
+function webhookClientFlags({ files, webhookClient: certificate }: ServerContext): readonly string[] {
+  if (certificate === undefined) return [];
+  const [kubeConfigFile, admission] = [files.path('webhooks.kubeconfig'), files.path('admission.json')];
+  writeSecret(kubeConfigFile, kubeconfigText({ url: '', caPem: files.caPem, user: { name: '*', certificate } }));
+  const configuration = {
+    apiVersion: 'apiserver.config.k8s.io/v1',
+    kind: 'WebhookAdmissionConfiguration',
+    kubeConfigFile,
+  };
+  const plugins = ['MutatingAdmissionWebhook', 'ValidatingAdmissionWebhook'].map((name) => ({ name, configuration }));
+  writeSecret(
+    admission,
+    JSON.stringify({ apiVersion: 'apiserver.config.k8s.io/v1', kind: 'AdmissionConfiguration', plugins }),
+  );
+  return [`--admission-control-config-file=${admission}`];
 }
 
 /** How the API server shows aggregated APIs that it is itself, and on whose behalf it asks. */
@@ -198,7 +222,14 @@ function serverOf({ binDir, files, reaper }: ServerContext, { name, args, ready 
     ready,
     directory,
     // Nothing of the user's: etcd, for one, takes every option from the environment too.
-    env: { PATH: process.env['PATH'], HOME: directory, TMPDIR: directory, TZ: 'UTC', GOGC: GARBAGE_PERCENT },
+    env: {
+      PATH: process.env['PATH'],
+      HOME: directory,
+      TMPDIR: directory,
+      TZ: 'UTC',
+      GOGC: GARBAGE_PERCENT,
+      GOMEMLIMIT: MEMORY_LIMIT,
+    },
     logFile: join(directory, `${name}.log`),
     reaper,
   });

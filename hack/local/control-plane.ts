@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { CodedError } from '../../src/base/errors.ts';
 import { findBinaries } from './binaries.ts';
-import type { Authority } from './certificates.ts';
+import type { Authority, Certificate } from './certificates.ts';
 import { writeControlPlaneFiles, writeSecret } from './control-plane-files.ts';
 import {
   type Listening,
@@ -56,6 +56,8 @@ export interface ControlPlaneOptions {
   readonly minimal?: boolean;
   /** Writes the calls of this group of users to `audit.log` in the directory of the control plane. */
   readonly auditedGroup?: string;
+  /** What the API server shows to the webhooks it calls. */
+  readonly webhookClient?: Certificate;
   readonly signal?: AbortSignal;
   readonly env?: NodeJS.ProcessEnv;
 }
@@ -76,7 +78,8 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
   });
   try {
     const files = await writeControlPlaneFiles(directory);
-    const context = { binDir, files, reaper, signal, auditedGroup: options.auditedGroup };
+    const { auditedGroup, webhookClient } = options;
+    const context = { binDir, files, reaper, signal, auditedGroup, webhookClient };
     const start = (): Promise<Started> => startServers(context, servers, options.minimal ?? false);
     const started = await withElapsedTime(progress, () => 'Starting the control plane', start);
     const { url } = started;

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createConnection } from 'mysql2/promise';
+import type { Authority } from './certificates.ts';
 import type { DatabasePrograms } from './database-programs.ts';
 import type { DatabaseServer } from './database-server.ts';
 import { asRoot, createDataDirectory } from './database-template.ts';
@@ -23,16 +24,23 @@ interface Context {
   readonly directory: string;
   readonly rootPassword: string;
   readonly reaper: Reaper;
+  /** Arguments that name its certificate. */
+  readonly tls: readonly string[];
+}
+
+export interface DatabasePlace {
+  readonly parentDirectory: string;
+  /** Signs its certificate; it has one that nobody trusts, or none, unless given. */
+  readonly authority: Authority | undefined;
 }
 
 export async function startLocalDatabase(
   programs: DatabasePrograms,
-  parentDirectory: string,
+  { parentDirectory, authority }: DatabasePlace,
   preparation: Preparation,
 ): Promise<DatabaseServer> {
   const directory = mkdtempSync(join(parentDirectory, `${programs.flavour}-`));
   const reaper = startReaper(directory);
-  const context = { programs, directory, rootPassword: randomBytes(18).toString('base64url'), reaper };
   let running: ServerProcess | undefined;
   const dispose = onlyOnce(async () => {
     // Nobody reads its data again, so there is no reason to wait until it has put them in order.
@@ -42,6 +50,8 @@ export async function startLocalDatabase(
   });
   const start = async (): Promise<DatabaseServer> => {
     await createDataDirectory(programs, join(directory, 'data'), preparation);
+    const tls = authority === undefined ? [] : await writeCertificate(directory, authority);
+    const context = { programs, directory, rootPassword: randomBytes(18).toString('base64url'), reaper, tls };
     const { server, port } = await startOnFreePort(context, preparation.signal);
     running = server;
     return databaseServer(context, { server, port, dispose });
@@ -52,6 +62,16 @@ export async function startLocalDatabase(
     await dispose();
     throw error;
   }
+}
+
+async function writeCertificate(directory: string, authority: Authority): Promise<readonly string[]> {
+  const { certificatePem, keyPem } = await authority.issue({ commonName: 'mysql', hosts: ['localhost'] });
+  const files = { 'ssl-ca': authority.caPem, 'ssl-cert': certificatePem, 'ssl-key': keyPem };
+  return Object.entries(files).map(([option, pem]) => {
+    const file = join(directory, `${option}.pem`);
+    writeFileSync(file, pem, { mode: 0o600 });
+    return `--${option}=${file}`;
+  });
 }
 
 async function crash(server: ServerProcess): Promise<void> {
@@ -106,7 +126,7 @@ async function startOnFreePort(
   }
 }
 
-function serverOn({ programs, directory, rootPassword, reaper }: Context, port: number): ServerProcess {
+function serverOn({ programs, directory, rootPassword, reaper, tls }: Context, port: number): ServerProcess {
   const [command = '', ...first] = programs.server;
   return new ServerProcess({
     name: programs.flavour,
@@ -116,6 +136,7 @@ function serverOn({ programs, directory, rootPassword, reaper }: Context, port: 
       '--no-defaults',
       ...programs.locations,
       ...serverArguments(directory, port),
+      ...tls,
       ...flavours[programs.flavour].arguments,
     ],
     directory,

@@ -1,6 +1,7 @@
 // A real MySQL or MariaDB server on loopback, for tests and the demo. Whatever happens to the process that started it,
 // nothing of it stays behind.
 import { tmpdir } from 'node:os';
+import type { Authority } from './certificates.ts';
 import { findDatabasePrograms } from './database-programs.ts';
 import type { DatabaseServer } from './database-server.ts';
 import { externalDatabase } from './external-database.ts';
@@ -16,14 +17,16 @@ export interface DatabaseOptions {
   readonly parentDirectory?: string;
   readonly signal?: AbortSignal;
   readonly env?: NodeJS.ProcessEnv;
+  /** Signs a certificate of the server for `localhost`. No server of others has one, so one of our own is started. */
+  readonly authority?: Authority;
 }
 
 export async function startDatabase(options: DatabaseOptions = {}): Promise<DatabaseServer> {
   const { flavour = 'mysql', progress = progressOnStderr, parentDirectory = tmpdir(), signal } = options;
-  const { env = process.env } = options;
+  const { env = process.env, authority } = options;
   const url = env[flavours[flavour].urlVariable] ?? '';
-  if (url !== '') return externalDatabase(flavour, url);
+  if (url !== '' && authority === undefined) return externalDatabase(flavour, url);
   const preparation = { env, progress, signal };
   const programs = await findDatabasePrograms(flavour, preparation);
-  return startLocalDatabase(programs, parentDirectory, preparation);
+  return startLocalDatabase(programs, { parentDirectory, authority }, preparation);
 }

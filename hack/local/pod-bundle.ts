@@ -29,6 +29,8 @@ const WAIT = '--timeout=120s';
 export interface PodCluster extends BundleServers {
   readonly node: ProcessNode;
   readonly network: ClusterNetwork;
+  /** Those Secrets, and the namespace they are in. */
+  readonly accounts: readonly object[];
   stop(): Promise<void>;
 }
 
@@ -57,7 +59,7 @@ export function startPodBundle(options: PodBundleOptions = {}): Promise<PodBundl
     const cluster = await startCluster(options, stack);
     await install(options, cluster);
     const again = async (): Promise<void> => {
-      await applySecrets(cluster.controlPlane, accountSecrets(cluster));
+      await applySecrets(cluster.controlPlane, cluster.accounts);
       await install(options, cluster);
     };
     return { ...cluster, install: again };
@@ -66,7 +68,8 @@ export function startPodBundle(options: PodBundleOptions = {}): Promise<PodBundl
 
 async function startCluster(options: PodClusterOptions, stack: UndoStack): Promise<PodCluster> {
   const step = stepper(options);
-  const servers = await startBundleServers(options, stack);
+  const databaseAuthority = await createAuthority('mysql-ca');
+  const servers = await startBundleServers({ ...options, databaseAuthority }, stack);
   const { controlPlane } = servers;
   step('starting a node that runs pods as processes');
   const network = await startClusterNetwork(controlPlane);
@@ -77,8 +80,9 @@ async function startCluster(options: PodClusterOptions, stack: UndoStack): Promi
   });
   stack.add(() => node.stop());
   step('creating the Secrets of the MySQL accounts');
-  await applySecrets(controlPlane, accountSecrets(servers));
-  return { ...servers, node, network, stop: () => stack.unwind() };
+  const accounts = accountSecrets(servers, databaseAuthority);
+  await applySecrets(controlPlane, accounts);
+  return { ...servers, node, network, accounts, stop: () => stack.unwind() };
 }
 
 async function install(options: PodBundleOptions, cluster: PodCluster): Promise<void> {
@@ -108,10 +112,11 @@ function imagesOf({ controlPlane, server }: BundleServers): Parameters<typeof st
   return [ingesterImage(join(bin, 'ingester')), mysqlClientImage(join(bin, 'mysql'), server.clientCommand())];
 }
 
-function accountSecrets({ database, databaseLink }: BundleServers): readonly object[] {
-  const { host, port } = databaseLink;
+function accountSecrets({ database, databaseLink }: BundleServers, authority: Authority): readonly object[] {
+  // By name: that is what the certificate of the server proves.
+  const place = { host: 'localhost', port: String(databaseLink.port), 'ca.crt': authority.caPem };
   const account = ({ user, password }: Account): Readonly<Record<string, string>> => {
-    return { host, port: String(port), database: database.name, user, password };
+    return { ...place, database: database.name, user, password };
   };
   return [
     { apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } },

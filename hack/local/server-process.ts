@@ -20,12 +20,11 @@ export interface ServerSpec {
   readonly reaper: Reaper;
   /** True once the server answers. */
   readonly ready: () => boolean | Promise<boolean>;
-  readonly readyTimeoutMs?: number;
   /** How long it may take to end after SIGTERM before it is killed. */
   readonly stopTimeoutMs?: number;
 }
 
-const defaultReadyTimeoutMs = 60_000;
+const READY_TIMEOUT_MS = 60_000;
 const defaultStopTimeoutMs = 10_000;
 
 /** One server, in a process group of its own, that can be started again with the same arguments. */
@@ -116,16 +115,16 @@ export class ServerProcess {
   }
 
   async #waitReady(signal: AbortSignal | undefined): Promise<void> {
-    const { name, logFile, ready, readyTimeoutMs = defaultReadyTimeoutMs } = this.#spec;
+    const { name, logFile, ready } = this.#spec;
     let answers = false;
     const settled = async (): Promise<boolean> => {
       if (!this.running) return true;
       answers = await ready();
       return answers && this.running;
     };
-    const inTime = await waitUntil(settled, { timeoutMs: readyTimeoutMs, signal });
+    const inTime = await waitUntil(settled, { timeoutMs: READY_TIMEOUT_MS, signal });
     if (inTime && this.running) return;
-    const what = inTime ? 'ended while it started' : `did not answer within ${readyTimeoutMs / 1000} s`;
+    const what = inTime ? 'ended while it started' : `did not answer within ${READY_TIMEOUT_MS / 1000} s`;
     throw new ServerStartError(`${name} ${what}. Its last output:\n${logTail(logFile)}`, readLog(logFile));
   }
 }

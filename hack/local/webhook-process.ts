@@ -25,6 +25,8 @@ export interface WebhookPlace {
   readonly reaper: Reaper;
   /** Sections of its configuration. */
   readonly configuration?: Readonly<Record<string, object>>;
+  /** Keys of its section `webhook`. */
+  readonly settings?: Readonly<Record<string, string>>;
   /** Entry of the program; that of this checkout unless given. */
   readonly main?: string;
   /** Over the environment of this process. */
@@ -43,7 +45,7 @@ export async function startWebhook(place: WebhookPlace): Promise<LocalWebhook> {
   writeWebhookAddress(directory, port, authority);
   const configuration = {
     // Nothing has to learn that it goes.
-    webhook: { bindAddress: `127.0.0.1:${port}`, certDir, shutdownDelay: '0s' },
+    webhook: { bindAddress: `127.0.0.1:${port}`, certDir, shutdownDelay: '0s', ...place.settings },
     log: { level: 'debug' },
     ...place.configuration,
   };

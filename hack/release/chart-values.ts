@@ -3,6 +3,7 @@
 export interface Place {
   /** Kind and name. */
   readonly of: RegExp;
+  /** A name stands for the item of a list that has it. */
   readonly path: readonly (string | number)[];
   /** Section and key of the value; or else what stands there whatever the values are. */
   readonly value?: string;
@@ -16,6 +17,9 @@ const container = ['spec', 'template', 'spec', 'containers', 0] as const;
 const CONFIG = 'ingester-reconciler-config';
 
 const annotations = ['metadata', 'annotations'] as const;
+
+/** What talks to MySQL. */
+const toMysql = /^(Deployment ingester-(reconciler|query)|Job ingester-migrate)$/;
 
 export const places: readonly Place[] = [
   { of: /^Deployment ingester-webhook$/, path: ['spec', 'replicas'], value: 'webhook.replicas' },
@@ -40,9 +44,20 @@ export const places: readonly Place[] = [
   },
   {
     // Restarts the pods when the configuration changes.
-    of: /^Deployment ingester-reconciler$/,
+    of: /^Deployment ingester-(reconciler|webhook)$/,
     path: ['spec', 'template', ...annotations, 'checksum/config'],
     fixed: '{{ toYaml .Values.reconciler.config | sha256sum }}',
+  },
+  // Quoted, and not a value by itself: to Helm an unquoted "off" is false.
+  {
+    of: toMysql,
+    path: [...container, 'env', 'INGESTER_MYSQL_TLS_MODE', 'value'],
+    fixed: '{{ ternary "verify" "off" .Values.mysql.verify | quote }}',
+  },
+  {
+    of: toMysql,
+    path: [...container, 'env', 'INGESTER_MYSQL_TLS_CA_FILE', 'value'],
+    fixed: '{{ ternary .Values.mysql.caFile "" .Values.mysql.verify | quote }}',
   },
   // A Job cannot be changed, so each release makes its own.
   {
@@ -55,6 +70,25 @@ export const places: readonly Place[] = [
     path: [...annotations, 'helm.sh/hook-delete-policy'],
     fixed: 'before-hook-creation',
   },
+  {
+    of: /^Job ingester-drain$/,
+    path: [...annotations, 'helm.sh/hook-delete-policy'],
+    fixed: 'before-hook-creation,hook-succeeded',
+  },
+  // Made when they are needed, so that a drain is possible whatever an earlier attempt has removed.
+  ...(
+    [
+      ['helm.sh/hook', 'pre-delete'],
+      ['helm.sh/hook-weight', "'-1'"],
+      ['helm.sh/hook-delete-policy', 'before-hook-creation,hook-succeeded'],
+    ] as const
+  ).map(([annotation, fixed]) => ({
+    of: /^(ServiceAccount|(Cluster)?Role(Binding)?) ingester-drain$/,
+    path: [...annotations, annotation],
+    fixed,
+  })),
+  // Before anything of the bundle is deleted. Where it fails, nothing is.
+  { of: /^Job ingester-drain$/, path: [...annotations, 'helm.sh/hook'], fixed: 'pre-delete' },
   // The schema comes before the program that needs it, and the proof last.
   { of: /^Job ingester-migrate$/, path: [...annotations, 'helm.sh/hook'], fixed: 'pre-install,pre-upgrade' },
   { of: /^Job ingester-probe$/, path: [...annotations, 'helm.sh/hook'], fixed: 'post-install,post-upgrade' },
@@ -93,6 +127,7 @@ export const switches: readonly Switch[] = [
   },
   { name: 'migrate', components: [folder('migrate')], section: 'migrate', enabled: true },
   { name: 'probe', components: [folder('probe')], section: 'probe', enabled: true },
+  { name: 'drain', components: [folder('drain-hook')], section: 'drain', enabled: true },
   { name: 'guard', components: [folder('guard')], section: 'guard', enabled: true },
   { name: 'network-policy', components: [folder('network-policy')], section: 'networkPolicy', enabled: false },
   { name: 'prometheus', components: [folder('prometheus')], section: 'prometheus', enabled: false },

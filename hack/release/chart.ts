@@ -124,7 +124,11 @@ type Path = readonly (string | number)[];
 function withValue(at: JsonValue, path: Path, value: (old: JsonValue) => JsonValue): JsonValue {
   const [key, ...rest] = path;
   if (key === undefined) return value(at);
-  if (Array.isArray(at)) return at.map((item, index) => (index === key ? withValue(item, rest, value) : item));
+  if (Array.isArray(at)) {
+    const isMeant = (item: JsonValue, index: number): boolean =>
+      index === key || (isJsonObject(item) && item['name'] === key);
+    return at.map((item, index) => (isMeant(item, index) ? withValue(item, rest, value) : item));
+  }
   const map = at ?? {};
   if (isJsonObject(map)) return { ...map, [key]: withValue(map[key] ?? null, rest, value) };
   throw new CodedError('RELEASE_CHART', `nothing at ${path.join('.')}`);
@@ -139,7 +143,13 @@ function imageValues(image: string): JsonObject {
 function defaultValues(manifests: readonly Manifest[], image: JsonObject): JsonObject {
   const values: Record<string, JsonObject> = {
     image,
-    mysql: { secretName: 'ingester-mysql', migrateSecretName: 'ingester-mysql-migrate' },
+    mysql: {
+      secretName: 'ingester-mysql',
+      migrateSecretName: 'ingester-mysql-migrate',
+      verify: true,
+      // Of the Secrets; empty, the authorities that Node trusts.
+      caFile: '/etc/ingester/mysql/ca.crt',
+    },
     crds: { enabled: true },
     disruptionBudgets: { enabled: true },
   };

@@ -45,10 +45,18 @@ export async function writeReleaseManifests({ kubectl, folder, image }: Release)
   const paths: string[] = [];
   for (const [name, kustomization] of Object.entries(files)) {
     const path = join(folder, name);
-    writeFileSync(path, await render(kubectl, { ...kustomization, images }));
+    writeFileSync(path, named(await render(kubectl, { ...kustomization, images })));
     paths.push(path);
   }
   return paths;
+}
+
+/**
+ * Without the hash of its content, which is of no use in a file that is edited by hand, so that the guard knows the
+ * configuration that the reconciler needs until the drain is over.
+ */
+function named(text: string): string {
+  return text.replace(/\b(ingester-reconciler-config)-\w+/g, '$1');
 }
 
 export interface ImageParts {

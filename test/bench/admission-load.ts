@@ -1,6 +1,7 @@
 // A closed loop of admission calls as the API server makes them: HTTP/1.1 over TLS, connections kept open.
 import { readFileSync } from 'node:fs';
 import { Agent, request } from 'node:https';
+import { setTimeout as delay } from 'node:timers/promises';
 import { CodedError } from '../../src/base/errors.ts';
 import type { JsonObject } from '../../src/base/json.ts';
 import { aReview } from '../support/review.ts';
@@ -74,13 +75,25 @@ export async function run(target: Target, { body, requests, concurrency, ca }: L
   };
 }
 
-function post(port: number, agent: Agent, body: Buffer): Promise<void> {
+/** As client-go does: a call that is answered 503 with Retry-After is repeated after that time. */
+async function post(port: number, agent: Agent, body: Buffer): Promise<void> {
+  for (;;) {
+    const retryAfter = await postOnce(port, agent, body);
+    if (retryAfter === undefined) return;
+    await delay(retryAfter * 1000);
+  }
+}
+
+/** Resolves to the seconds after which it has to be repeated; to undefined where it was answered. */
+function postOnce(port: number, agent: Agent, body: Buffer): Promise<number | undefined> {
   return new Promise((resolve, reject) => {
     const headers = { 'content-type': 'application/json', 'content-length': body.length };
     const options = { host: '127.0.0.1', port, path: '/mutate?timeout=10s', method: 'POST', agent, headers };
     const call = request(options, (response) => {
       response.resume().on('end', () => {
-        if (response.statusCode === 200) resolve();
+        const { 'retry-after': retryAfter } = response.headers;
+        if (response.statusCode === 200) resolve(undefined);
+        else if (response.statusCode === 503 && retryAfter !== undefined) resolve(Number(retryAfter));
         else reject(new CodedError('BENCH_FAILED', `the server answered ${response.statusCode}`));
       });
     });
@@ -98,6 +111,15 @@ function cpuSeconds(pid: number): number {
 }
 
 export function residentMib(pid: number): number {
-  const line = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'));
+  return memoryMib(pid, 'VmRSS');
+}
+
+/** The most that was resident at any time. */
+export function peakResidentMib(pid: number): number {
+  return memoryMib(pid, 'VmHWM');
+}
+
+function memoryMib(pid: number, field: string): number {
+  const line = new RegExp(`^${field}:\\s+(\\d+) kB$`, 'm').exec(readFileSync(`/proc/${pid}/status`, 'utf8'));
   return Number(line?.[1]) / 1024;
 }

@@ -15,7 +15,16 @@ import { applyManifests, startWebhook, writeKeyPair } from '../../hack/local/web
 import { CodedError } from '../../src/base/errors.ts';
 import { ApiServer, contentTypes, pathOf } from '../support/api-server.ts';
 import { aManifest, kind } from '../support/cluster.ts';
-import { createOf, type Load, type LoadResult, residentMib, run, type Target } from './admission-load.ts';
+import { startSlowBodies } from '../support/slow-bodies.ts';
+import {
+  createOf,
+  type Load,
+  type LoadResult,
+  peakResidentMib,
+  residentMib,
+  run,
+  type Target,
+} from './admission-load.ts';
 import { type Bench, type BenchReport, median, quantile, rounded } from './report.ts';
 import { untilKindsAreFound } from './settled.ts';
 import { buildShipped, type ShippedProgram } from './shipped.ts';
@@ -207,6 +216,40 @@ async function measureCreates(report: BenchReport, { main, env }: ShippedProgram
   });
 }
 
+const ATTACKERS = 200;
+const ATTACKED_CREATES = 200;
+const ATTACKED_MIB = 7;
+
+/** Creates through the API server while clients without rights send bodies that never end. */
+async function measureAttack(report: BenchReport, { main, env }: ShippedProgram): Promise<void> {
+  await within(async (place) => {
+    const controlPlane = await startControlPlane({ progress: (text) => report.note(text) });
+    const webhook = await startWebhook({ ...place, configuration: { log: { level: 'info' } }, main, env });
+    const api = new ApiServer(controlPlane.kubeconfig);
+    const bytes = ATTACKED_MIB * KIB * KIB;
+    await applyManifests(controlPlane, join(place.directory, 'config/overlays/local'));
+    await api.must({ method: 'POST', path: '/api/v1/namespaces', body: { metadata: { name: GUARDED } } });
+    await untilKindsAreFound(controlPlane);
+    const attack = startSlowBodies({ port: webhook.port, connections: ATTACKERS, bytes, piece: 16 * KIB });
+    try {
+      while (attack.opened < ATTACKERS) await delay(50);
+      let served = 0;
+      for (let index = 0; index < ATTACKED_CREATES; index += 1) {
+        const body = aManifest('Model', GUARDED, `attacked-${index}`, { spec: { description: 'x'.repeat(3 * KIB) } });
+        const { status } = await api.call({ method: 'POST', path: pathOf(kind('Model'), GUARDED), body });
+        if (status === 201) served += 1;
+      }
+      report.figure('attacked_creates_ok', served / ATTACKED_CREATES);
+      report.figure('attacked_rss_mib', rounded(peakResidentMib(webhook.process.pid ?? 0), 0));
+    } finally {
+      attack.stop();
+      api.close();
+      await webhook.process.stop();
+      await controlPlane.stop();
+    }
+  });
+}
+
 /** No webhook is called for objects of this namespace. */
 async function leaveOut(api: ApiServer, namespace: string): Promise<void> {
   for (const name of [UNGUARDED, GUARDED]) {
@@ -261,6 +304,7 @@ export const admissionBench: Bench = {
       // First, while this process, which sends them, has no garbage of large bodies to collect.
       await measureCreates(report, program);
       await measureHandler(report, program);
+      await measureAttack(report, program);
     } finally {
       program.remove();
     }

@@ -28,12 +28,16 @@ const app = createQueryApp({
   client,
   writes: createQueryWrites({ client, storage, sensitive: maskedValues, clock: systemClock }),
   authenticator: { authenticate: () => Promise.resolve({ name: 'bench', uid: '', groups: [], extra: {} }) },
-  authorizer: { require: () => Promise.resolve(), listableNamespaces: () => Promise.resolve(undefined) },
+  authorizer: {
+    require: () => Promise.resolve(),
+    listableNamespaces: () => Promise.resolve(undefined),
+    listable: () => Promise.resolve({ kinds: new Map(), leftOut: 0 }),
+  },
   clock: systemClock,
   logger: createLogger('error', 'query', 'stderr'),
   limits: {
     ...{ firstMs: 60_000, wholeMs: 600_000, maxInFlight: 64, userPerSecond: 0, userBurst: 1, staleMs: 180_000 },
   },
 });
-const server = await listen(app, { cert, key }, { host: '127.0.0.1', port: 0, headersTimeoutMs: 10_000 });
+const server = await listen(app, { cert, key }, { host: '127.0.0.1', port: 0 });
 process.stdout.write(`${portOf(server)}\n`);

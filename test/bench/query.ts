@@ -1,11 +1,10 @@
-// How long reads take through HTTP in a table of a million objects, for one client and for sixteen, and what it costs in
-// memory to write a long list.
+// How long reads take through HTTP in a table of a million objects, for one client and for sixteen, what it costs in
+// memory to write a long list, and what others get while one user attacks.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { Agent, request } from 'node:https';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { parse } from 'yaml';
 import { createBundleDatabase } from '../../hack/local/bundle-database.ts';
 import { createAuthority } from '../../hack/local/certificates.ts';
 import { startDatabase } from '../../hack/local/mysql.ts';
@@ -14,7 +13,9 @@ import { GROUP_PATH } from '../../src/query/names.ts';
 import type { MysqlOptions } from '../../src/storage/mysql/pool.ts';
 import { migrateAll } from '../support/migrations.ts';
 import { kindNamed } from '../support/objects.ts';
+import { readWhileAttacked } from './query-attacked.ts';
 import { type Bench, type BenchReport, median, quantile, rounded } from './report.ts';
+import { memorySettings } from './shipped.ts';
 import { bulkLabels, bulkLoad } from './storage-bulk-load.ts';
 
 const ROWS = 1_000_000;
@@ -44,13 +45,14 @@ async function runQueryBench(report: BenchReport): Promise<void> {
   } finally {
     await server.dispose();
   }
+  await readWhileAttacked(report);
 }
 
 async function measure(report: BenchReport, mysql: MysqlOptions, uid: string): Promise<void> {
   const authority = await createAuthority('bench-ca');
   const { certificatePem: cert, keyPem: key } = await authority.issue({ commonName: 'query', hosts: ['127.0.0.1'] });
   const child = spawn(process.execPath, [join(import.meta.dirname, 'query-server.ts')], {
-    env: { ...process.env, NODE_OPTIONS: shippedNodeOptions(), QUERY_BENCH: JSON.stringify({ mysql, cert, key }) },
+    env: { ...process.env, ...memorySettings('query'), QUERY_BENCH: JSON.stringify({ mysql, cert, key }) },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const agent = new Agent({ ca: authority.caPem, keepAlive: true, maxSockets: CLIENTS });
@@ -62,24 +64,6 @@ async function measure(report: BenchReport, mysql: MysqlOptions, uid: string): P
     agent.destroy();
     child.kill();
   }
-}
-
-/** As the manifest sets them. */
-function shippedNodeOptions(): string {
-  const manifest = readFileSync(join(import.meta.dirname, '../../config/components/query/deployment.yaml'), 'utf8');
-  const { spec } = parse(manifest) as Deployment;
-  const variables = spec.template.spec.containers.flatMap(({ env }) => env);
-  const value = variables.find(({ name }) => name === 'NODE_OPTIONS')?.value;
-  if (value === undefined) throw new CodedError('BENCH', 'the manifest of the query API sets no NODE_OPTIONS');
-  return value;
-}
-
-interface Deployment {
-  readonly spec: { readonly template: { readonly spec: { readonly containers: readonly Container[] } } };
-}
-
-interface Container {
-  readonly env: readonly { readonly name: string; readonly value?: string }[];
 }
 
 async function portOf(child: ChildProcess): Promise<number> {

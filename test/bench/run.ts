@@ -3,13 +3,22 @@
 import process from 'node:process';
 import { admissionBench } from './admission.ts';
 import { deletionBench } from './deletion.ts';
+import { memoryBench } from './memory.ts';
 import { queryBench } from './query.ts';
 import type { Bench, BenchReport } from './report.ts';
 import { runtimeBench } from './runtime.ts';
 import { storageBench } from './storage.ts';
 import { syncBench } from './sync.ts';
 
-const benches: readonly Bench[] = [admissionBench, runtimeBench, storageBench, queryBench, syncBench, deletionBench];
+const benches: readonly Bench[] = [
+  admissionBench,
+  runtimeBench,
+  storageBench,
+  queryBench,
+  syncBench,
+  deletionBench,
+  memoryBench,
+];
 
 class TableReport implements BenchReport {
   readonly figures: Record<string, number | null> = {};

@@ -21,7 +21,15 @@ export interface ShippedProgram {
   remove(): void;
 }
 
-export async function buildShipped(role: 'webhook' | 'reconciler'): Promise<ShippedProgram> {
+type Role = 'webhook' | 'reconciler' | 'query';
+
+const folders: Readonly<Record<Role, string>> = {
+  webhook: 'base/webhook',
+  reconciler: 'base/reconciler',
+  query: 'components/query',
+};
+
+export async function buildShipped(role: Role): Promise<ShippedProgram> {
   const folder = mkdtempSync(join(tmpdir(), 'bench-program-'));
   await buildProgram(folder, undefined);
   return {
@@ -32,8 +40,8 @@ export async function buildShipped(role: 'webhook' | 'reconciler'): Promise<Ship
 }
 
 /** How the manifests have Node and the C library handle memory. */
-function memorySettings(role: string): Readonly<Record<string, string>> {
-  const file = join(import.meta.dirname, `../../config/base/${role}/deployment.yaml`);
+export function memorySettings(role: Role): Readonly<Record<string, string>> {
+  const file = join(import.meta.dirname, `../../config/${folders[role]}/deployment.yaml`);
   const { spec } = parse(readFileSync(file, 'utf8')) as Deployment;
   const variables = spec.template.spec.containers.flatMap(({ env }) => env);
   const handling = variables.filter(({ name }) => /^(NODE|MALLOC)_/.test(name));

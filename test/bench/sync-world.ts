@@ -1,16 +1,18 @@
 // The real parts of an end-to-end bench, and what can be asked of them: who has what, and what it cost.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { createPool, type Pool, type RowDataPacket } from 'mysql2/promise';
 import { type Bundle, startBundle } from '../../hack/local/bundle.ts';
-import { probe } from '../../hack/local/role-process.ts';
+import { probe, type RoleOptions } from '../../hack/local/role-process.ts';
 import type { KindDefinition } from '../../src/api/kind.ts';
 import { defaultKinds } from '../../src/api/kinds.ts';
 import { GROUP, VERSION } from '../../src/api/names.ts';
 import type { KubernetesObject } from '../../src/api/object.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import { CodedError } from '../../src/base/errors.ts';
-import type { KubeClient, Resource } from '../../src/kube/client.ts';
+import type { KubeClient, ObjectRef, Resource } from '../../src/kube/client.ts';
+import { isKubeError } from '../../src/kube/errors.ts';
 import { HttpKubeClient } from '../../src/kube/http/http-client.ts';
 import { PooledTransport } from '../../src/kube/http/transport.ts';
 import { kindNamed } from '../support/objects.ts';
@@ -21,6 +23,8 @@ export const kind: KindDefinition = kindNamed('PipelineRun');
 export const resource: Resource = { group: GROUP, version: VERSION, plural: kind.plural };
 const NAMESPACES = 20;
 const CALLERS = 16;
+const ATTEMPTS = 30;
+const RETRY_MS = 1000;
 const CLOCK_TICKS_PER_SECOND = 100;
 const never = new AbortController().signal;
 
@@ -47,12 +51,15 @@ export class World {
 
   /**
    * The reconciler is the built program with its shipped settings and is not started. Objects are created with the
-   * finalizer, without the webhook.
+   * finalizer, without the webhook. `readyPath` is what its start waits for.
    */
-  static async start(configuration: Readonly<Record<string, object>> = {}): Promise<World> {
+  static async start(
+    configuration: Readonly<Record<string, object>> = {},
+    readyPath: RoleOptions['readyPath'] = '/readyz',
+  ): Promise<World> {
     const program = await buildShipped('reconciler');
     const { main, env } = program;
-    const reconcilerProgram = { main, env };
+    const reconcilerProgram = { main, env, readyPath };
     const options = { startReconciler: false, shippedSettings: true, configuration, reconcilerProgram };
     const world = new World(await startBundle(options), program);
     await world.bundle.kubectl('delete', 'mutatingwebhookconfigurations,validatingwebhookconfigurations', '--all');
@@ -80,8 +87,20 @@ export class World {
       const { metadata, ...rest } = benchObject(uid, 1, 2000);
       const { name, namespace, labels = {}, annotations = {}, finalizers = [] } = metadata;
       const manifest = { ...rest, metadata: { name, namespace, labels, annotations, finalizers } };
-      return this.client.create(resource, namespace, change(manifest as unknown as KubernetesObject));
+      return this.#createSurely(change(manifest as unknown as KubernetesObject), { resource, namespace, name });
     });
+  }
+
+  /** An etcd that is busy with gigabytes lets single writes time out, which may have been done all the same. */
+  async #createSurely(manifest: object, ref: ObjectRef, attempts = ATTEMPTS): Promise<KubernetesObject> {
+    try {
+      return await this.client.create(ref.resource, ref.namespace, manifest);
+    } catch (error) {
+      if (attempts < ATTEMPTS && isKubeError(error, 'Conflict')) return this.client.get(ref);
+      if (attempts === 1 || !isKubeError(error, 'Unavailable')) throw error;
+      await delay(RETRY_MS);
+      return this.#createSurely(manifest, ref, attempts - 1);
+    }
   }
 
   /** Every object of the kind. */
@@ -162,8 +181,7 @@ export class World {
 
   /** Most memory the reconciler ever had resident, in MiB. */
   peakMib(): number {
-    const status = readFileSync(`/proc/${this.bundle.reconciler.pid ?? 0}/status`, 'utf8');
-    return Number(/VmHWM:\s+(\d+)/.exec(status)?.[1]) / 1024;
+    return memoryMib(this.bundle.reconciler.pid, 'VmHWM');
   }
 
   /** Kinds that the reconciler has compared with MySQL since it last started. */
@@ -193,6 +211,12 @@ function connectTo({ server, database }: Bundle): Pool {
     bigNumberStrings: true,
     charset: 'utf8mb4_bin',
   });
+}
+
+/** Resident memory of a process, in MiB: now, or the most it ever had. */
+export function memoryMib(pid: number | undefined, what: 'VmRSS' | 'VmHWM'): number {
+  const status = readFileSync(`/proc/${pid ?? 0}/status`, 'utf8');
+  return Number(new RegExp(`${what}:\\s+(\\d+)`).exec(status)?.[1]) / 1024;
 }
 
 /** User and system time of a process and its threads. After the name in parentheses they are fields 12 and 13. */

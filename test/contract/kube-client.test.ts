@@ -1,7 +1,9 @@
 // The fake API server of the unit tests and the real one answer the same, as far as this program asks.
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
+import { Client } from 'undici';
 import { type ControlPlane, startControlPlane } from '../../hack/local/control-plane.ts';
 import type { KubernetesObject } from '../../src/api/object.ts';
 import { systemClock } from '../../src/base/clock.ts';
@@ -9,6 +11,7 @@ import type { KubeClient, WatchEvent } from '../../src/kube/client.ts';
 import { isKubeError, type KubeReason } from '../../src/kube/errors.ts';
 import { HttpKubeClient } from '../../src/kube/http/http-client.ts';
 import { PooledTransport } from '../../src/kube/http/transport.ts';
+import { pagesOf } from '../../src/kube/pages.ts';
 import { addFinalizerPatch, removeFinalizerPatch } from '../../src/sync/finalizer.ts';
 import { eventually } from '../support/eventually.ts';
 import { FakeKubeClient } from '../support/fake-kube-client.ts';
@@ -76,6 +79,12 @@ function contract(title: string, subject: () => Subject): void {
       );
       stop.abort();
       await watching.catch((error: unknown) => assert.ok(isKubeError(error, 'Unavailable'), String(error)));
+    });
+
+    it('gives the newest version as a list would', async () => {
+      const { metadata } = await subject().create('newest', []);
+      const newest = await subject().client.newestVersion(resource, { namespace: NS }, new AbortController().signal);
+      assert.ok(BigInt(newest) >= BigInt(metadata.resourceVersion), newest);
     });
 
     it('calls a JSON patch whose test fails a conflict, and changes nothing', async () => {
@@ -287,6 +296,31 @@ describe('with a real control plane', () => {
     await assert.rejects(call, (error) => isKubeError(error, 'NotFound'));
   });
 
+  it('goes on behind the page before where the version of a list is forgotten, if each page may be of its own', async () => {
+    for (const name of ['page-a', 'page-b', 'page-c'])
+      await client.create(resource, NS, { apiVersion: 'michelangelo.api/v2', kind: 'Model', metadata: { name } });
+    await compact(controlPlane);
+    const forgetful: Pick<KubeClient, 'list'> = {
+      list: async (...call) => {
+        const page = await client.list(...call);
+        return page.continueToken === undefined ? page : { ...page, continueToken: aged(page.continueToken) };
+      },
+    };
+    const namesBy = async (consistency: 'one-version' | 'each-page'): Promise<readonly string[]> => {
+      const names: string[] = [];
+      const stop = new AbortController().signal;
+      for await (const { items } of pagesOf(forgetful, resource, { namespace: NS, consistency }, stop))
+        names.push(...items.map(({ metadata }) => metadata.name));
+      return names;
+    };
+    const all = (await client.list(resource, { namespace: NS, limit: 500 }, new AbortController().signal)).items;
+    assert.deepEqual(
+      await namesBy('each-page'),
+      all.map(({ metadata }) => metadata.name),
+    );
+    await assert.rejects(namesBy('one-version'), (error) => isKubeError(error, 'Expired'));
+  });
+
   it('says Expired for a watch from a version the server has forgotten', async () => {
     const stream = client.watch(resource, { resourceVersion: '1', timeoutSeconds: 5 }, new AbortController().signal);
     const drain = async () => {
@@ -315,6 +349,27 @@ describe('with a real control plane', () => {
     await powerless.close();
   });
 });
+
+/** As the API server would have given it for the first version of all, which its caches do not have either. */
+function aged(continueToken: string): string {
+  const token = JSON.parse(Buffer.from(continueToken, 'base64url').toString()) as object;
+  return Buffer.from(JSON.stringify({ ...token, rv: 2 })).toString('base64url');
+}
+
+/** Takes all versions but the newest away, as the API server has etcd do every five minutes. */
+async function compact({ directory, etcdUrl }: ControlPlane): Promise<void> {
+  const file = (name: string): string => readFileSync(join(directory, 'pki', name), 'utf8');
+  const connect = { ca: file('etcd-ca.crt'), cert: file('etcd-client.crt'), key: file('etcd-client.key') };
+  const etcd = new Client(etcdUrl, { connect });
+  const call = async (path: string, body: object): Promise<unknown> => {
+    const answer = await etcd.request({ method: 'POST', path: `/v3/kv/${path}`, body: JSON.stringify(body) });
+    return answer.body.json();
+  };
+  const key = Buffer.from('anything').toString('base64');
+  const { header } = (await call('put', { key })) as { header: { revision: string } };
+  await call('compaction', { revision: header.revision });
+  await etcd.close();
+}
 
 /** TCP connections the API server has accepted and that are open. */
 function connectionsTo(controlPlane: ControlPlane): number {

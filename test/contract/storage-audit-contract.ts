@@ -144,6 +144,20 @@ export function storageAuditContract(suite: string, storageFor: () => MetadataSt
       assert.equal(await storage.getById(kind, 'vanished-unknown'), undefined);
     });
 
+    it('stay evicted when a final state of them arrives after all', async () => {
+      const storage = storageFor();
+      for (const resourceVersion of ['5', '6']) {
+        const id = { uid: `vanished-kept-${resourceVersion}`, resourceVersion: '5' };
+        await put('live', id);
+        const keptBefore = new Date(Date.parse(rowOf(id).createTime) + 1000);
+        await storage.markVanished(kind, { ...id, keptBefore }, at, reason);
+        await storage.finish(rowOf({ ...id, resourceVersion }), at);
+        const stored = await storage.getById(kind, id.uid);
+        const facts = [stored?.state, stored?.resourceVersion, stored?.evictTime, stored?.deleteTime];
+        assert.deepEqual(facts, ['evicted', resourceVersion, atText, undefined]);
+      }
+    });
+
     it('are live again when a newer state of them arrives after all', async () => {
       const storage = storageFor();
       const id = { uid: 'vanished-back', resourceVersion: '5' };
@@ -233,7 +247,7 @@ export function storageAuditContract(suite: string, storageFor: () => MetadataSt
       assert.deepEqual(await find(1000), all);
       assert.deepEqual(await find(2), all.slice(0, 2));
       assert.deepEqual(await storage.incarnations(kind, 'another-namespace', name, 10), []);
-      await assert.rejects(find(1001), { code: 'STORAGE_QUERY_UNSUPPORTED' });
+      await assert.rejects(find(10_001), { code: 'STORAGE_QUERY_UNSUPPORTED' });
     });
   });
 
@@ -277,7 +291,7 @@ export function storageAuditContract(suite: string, storageFor: () => MetadataSt
       for (const state of ['live', 'evicting', 'deleted', 'evicted'] as const) {
         await put(state, damaged);
         const row = rowOf({ ...damaged, resourceVersion: '7', labels: { kept: 'after' } });
-        assert.equal(await storageFor().replace(row, '900'), 'updated');
+        assert.equal(await storageFor().replace(row, '900', { state: 'live' }), 'updated');
         const now = await stored();
         assert.deepEqual(
           [now?.state, now?.resourceVersion, now?.deleteTime, now?.evictTime],
@@ -288,11 +302,23 @@ export function storageAuditContract(suite: string, storageFor: () => MetadataSt
       }
     });
 
+    it('keeps the intent to evict where it is told to, so that the end of the object is an eviction', async () => {
+      for (const state of ['live', 'evicting', 'deleted', 'evicted'] as const) {
+        await put(state, damaged);
+        const row = rowOf({ ...damaged, resourceVersion: '7' });
+        assert.equal(await storageFor().replace(row, '900', { state: 'evicting', at }), 'updated');
+        assert.deepEqual([(await stored())?.state, (await stored())?.resourceVersion], ['evicting', '7']);
+        assert.equal(await storageFor().finish(row, at), 'updated');
+        assert.deepEqual([(await stored())?.state, (await stored())?.deleteTime], ['evicted', undefined]);
+      }
+    });
+
     it('leaves a row alone that moved on, and makes none where there is none', async () => {
+      const as = { state: 'live' } as const;
       await put('live', { ...damaged, resourceVersion: '901' });
-      assert.equal(await storageFor().replace(rowOf({ ...damaged, resourceVersion: '8' }), '900'), 'stale');
+      assert.equal(await storageFor().replace(rowOf({ ...damaged, resourceVersion: '8' }), '900', as), 'stale');
       assert.equal((await stored())?.resourceVersion, '901');
-      assert.equal(await storageFor().replace(rowOf({ uid: 'nowhere' }), '10'), 'stale');
+      assert.equal(await storageFor().replace(rowOf({ uid: 'nowhere' }), '10', as), 'stale');
       assert.equal(await storageFor().getById(kind, 'nowhere'), undefined);
     });
   });

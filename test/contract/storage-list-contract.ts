@@ -75,6 +75,55 @@ export function storageListContract(name: string, storageFor: () => MetadataStor
       });
     }
 
+    it('tells texts apart that differ in blanks at their ends', async () => {
+      const storage = storageFor();
+      const place = 'blanks';
+      const row = (uid: string, algorithm: string) =>
+        aModelRow({ uid, name: uid, namespace: place, labels: { team: 'a' } }, { algorithm });
+      await storage.upsert(row('blank-0', 'forest'));
+      await storage.upsert(row('blank-1', 'forest '));
+      const found = async (query: ListQuery): Promise<readonly string[]> =>
+        (await storage.list(modelKind, { namespace: place, ...query })).items.map(({ uid }) => uid).sort();
+      const field = 'spec.algorithm';
+      assert.deepEqual(await found({ where: { field, operator: '=', value: 'forest' } }), ['blank-0']);
+      assert.deepEqual(await found({ where: { field, operator: '=', value: 'forest ' } }), ['blank-1']);
+      assert.deepEqual(await found({ where: { field, operator: '!=', value: 'forest' } }), ['blank-1']);
+      assert.deepEqual(await found({ where: { field, operator: 'in', values: ['forest ', 'x'] } }), ['blank-1']);
+      assert.deepEqual(await found({ where: { field, operator: 'notIn', values: ['forest ', 'x'] } }), ['blank-0']);
+      assert.deepEqual(await found({ where: { field: 'metadata.name', operator: '=', value: 'blank-0 ' } }), []);
+      assert.deepEqual(await found({ namespace: `${place} ` }), []);
+      assert.deepEqual(await found({ labels: [{ key: 'team', operator: 'in', values: ['a '] }] }), []);
+      assert.deepEqual(await found({ labels: [{ key: 'team ', operator: 'exists' }] }), []);
+      assert.equal(await storage.getByName(modelKind, place, 'blank-0 '), undefined);
+      assert.equal(await storage.getByName(modelKind, `${place} `, 'blank-0'), undefined);
+      assert.equal(await storage.getById(modelKind, 'blank-0 '), undefined);
+      assert.deepEqual(await storage.incarnations(modelKind, place, 'blank-0 ', 10), []);
+      assert.equal((await storage.incarnations(modelKind, place, 'blank-0', 10)).length, 1);
+    });
+
+    it('says in which namespaces there are or were objects', async () => {
+      const all = await storageFor().namespaces(modelKind, 1000);
+      assert.deepEqual(all, all.toSorted());
+      assert.ok(all.includes(namespace));
+      assert.deepEqual(await storageFor().namespaces(modelKind, 1), all.slice(0, 1));
+    });
+
+    it('looks in many namespaces, and goes on there when they become more', async () => {
+      const among = Array.from({ length: 1000 }, (_, index) => `n${index}`);
+      const asked = { namespaces: [...among, namespace], limit: 4 } as const;
+      const first = await storageFor().list(modelKind, { namespace, ...asked });
+      assert.equal(first.items.length, 4);
+      assert.deepEqual(
+        await uids({
+          namespaces: [namespace, 'another'],
+          ...(first.continue === undefined ? {} : { continue: first.continue }),
+        }),
+        [2, 9, 5, 1, 8, 4, 0],
+      );
+      assert.deepEqual(await uids({ namespaces: among }), []);
+      assert.deepEqual(await uids({ namespaces: [] }), []);
+    });
+
     const selectors: readonly (readonly [string, readonly LabelRequirement[], readonly number[]])[] = [
       ['=', [{ key: 'parity', operator: 'in', values: ['even'] }], [0, 2, 4, 6, 8, 10]],
       ['!=', [{ key: 'first', operator: 'notIn', values: ['other'] }], [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]],

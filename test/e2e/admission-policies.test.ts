@@ -1,14 +1,13 @@
 // The component without a webhook does the same: one table of requests, answered once by the webhook and once by the
 // policies that the API server evaluates itself.
 import assert from 'node:assert/strict';
-import { mkdirSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { before, describe, it } from 'node:test';
-import { DELETING_ANNOTATION, FINALIZER, IMMUTABLE_ANNOTATION } from '../../src/api/names.ts';
+import { DELETING_ANNOTATION, FINALIZER, IMMUTABLE_ANNOTATION, UNGUARDED_ANNOTATION } from '../../src/api/names.ts';
 import { type ApiAnswer, contentTypes, pathOf } from '../support/api-server.ts';
 import { aManifest, kind } from '../support/cluster.ts';
 import { eventually } from '../support/eventually.ts';
 import { useAdmission } from '../support/use-admission.ts';
+import { replaceByPolicies } from '../support/without-webhook.ts';
 
 const Model = kind('Model');
 const RECONCILER = 'system:serviceaccount:ingester-system:ingester-reconciler';
@@ -95,6 +94,18 @@ const stories: readonly Story[] = [
       permit('2.9.0', { rayVersion: '2.9.0' }),
       { patch: { spec: { rayVersion: '2.11.0' } } },
       { patch: { spec: { rayVersion: 'latest' } } },
+      permit('latest', { rayVersion: 'latest' }),
+      permit('', { rayVersion: '2.8.1' }),
+    ],
+  },
+  {
+    name: 'opted-out',
+    kind: 'Pipeline',
+    create: {},
+    updates: [
+      { patch: { metadata: { annotations: { [UNGUARDED_ANNOTATION]: 'true' } } } },
+      { patch: { metadata: { finalizers: null } } },
+      { patch: { metadata: { annotations: null } } },
     ],
   },
   {
@@ -139,29 +150,9 @@ describe('the policies without a webhook', () => {
   let byPolicies: readonly unknown[];
 
   before(async () => {
-    const { api, controlPlane, directory, webhook } = admission();
     await untilRightsAreKnown();
     byWebhook = await told('by-webhook');
-    await webhook.process.stop();
-    await controlPlane.kubectlRun([
-      'delete',
-      'mutatingwebhookconfigurations,validatingwebhookconfigurations',
-      '-l',
-      'app.kubernetes.io/name=michelangelo-ingester',
-    ]);
-    const overlay = join(directory, 'config/overlays/policies');
-    mkdirSync(overlay);
-    const kustomization = { resources: ['../../base'], components: ['../../components/admission-policies'] };
-    writeFileSync(join(overlay, 'kustomization.yaml'), JSON.stringify(kustomization));
-    await controlPlane.kubectlRun(['apply', '-k', overlay]);
-    // The API server learns of policies by a watch.
-    await eventually(async () => {
-      const path = `${pathOf(kind('Project'), 'by-webhook')}?dryRun=All`;
-      const { metadata } = await api.must({ method: 'POST', path, body: aManifest('Project', 'by-webhook', 'probe') });
-      assert.deepEqual(metadata.finalizers, [FINALIZER]);
-      const downgrade = { method: 'DELETE', path: `${crdPath('projects')}?dryRun=All` } as const;
-      assert.equal((await api.call(downgrade)).status, 403);
-    });
+    await replaceByPolicies(admission());
     byPolicies = await told('by-policies');
   });
 
@@ -187,7 +178,8 @@ describe('the policies without a webhook', () => {
       return (told as { answers: readonly { status: number }[] }).answers.map(({ status }) => status);
     };
     assert.deepEqual(statuses('revision'), [201, 403, 403, 403, 200, 403, 200, 200, 200]);
-    assert.deepEqual(statuses('ray'), [201, 403, 403, 200, 200, 200]);
+    assert.deepEqual(statuses('ray'), [201, 403, 403, 200, 200, 403, 200, 200]);
+    assert.deepEqual(statuses('opted-out'), [201, 200, 200, 200]);
     assert.deepEqual(statuses('spark-first'), [201, 200, 403]);
     assert.deepEqual(statuses('dropped'), [201, 200, 200, 200, 200]);
   });

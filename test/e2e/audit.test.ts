@@ -137,6 +137,31 @@ describe('ingester audit', () => {
     await metric(/^ingester_audit_timestamp_seconds\{kind="Model"\} \d{10}/m);
   });
 
+  it('frees what is stuck in its deletion after the cluster was restored, each with the end that it was to have', async () => {
+    const held = { 'stuck-deleted': 'delete_time', 'stuck-evicted': 'evict_time' } as const;
+    for (const name of Object.keys(held)) {
+      const metadata = { name, namespace: NS, finalizers: [FINALIZER] };
+      await cluster.apply({ ...aManifest('Model', NS, name, { spec: {} }), metadata });
+      await eventually(() => cluster.row(model, NS, name));
+    }
+    await bundle().reconciler.stop();
+    await cluster.kubectl('delete', 'models.michelangelo.api', '-n', NS, ...Object.keys(held), '--wait=false');
+    // As if all had come to its end, and etcd had then gone back to before that.
+    const ended = 'UPDATE model SET res_version = res_version + 100000';
+    await sql(`${ended}, row_state = 2, delete_time = NOW(6) WHERE name = 'stuck-deleted'`);
+    await sql(`${ended}, row_state = 3, evict_request_time = NOW(6), evict_time = NOW(6) WHERE name = 'stuck-evicted'`);
+    await bundle().reconciler.start();
+    await eventually(() => assert.match(cluster.reconcilerLog(), /SYNC_STALE/));
+    const { found } = await audit('--repair-restored');
+    for (const name of Object.keys(held)) assert.ok(found.includes(`ahead ${name} repaired`), found.join('\n'));
+    for (const [name, time] of Object.entries(held)) {
+      await eventually(async () => assert.equal(await cluster.get(model, NS, name), undefined));
+      const row = await cluster.row(model, NS, name);
+      const times = ['delete_time', 'evict_time'].filter((each) => row[each] !== null);
+      assert.deepEqual(times, [time]);
+    }
+  });
+
   it('is how task init proves that everything is stored and guarded, with the rights of a writer, and only once', async () => {
     await bundle().reconciler.stop();
     await sql(`DELETE FROM model WHERE name = 'fine-3'`);

@@ -4,7 +4,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { before, describe, it } from 'node:test';
 import { kubeconfigText } from '../../hack/local/kubeconfig.ts';
-import { crdName } from '../../src/api/kinds.ts';
+import { crdName } from '../../src/api/kind-names.ts';
 import { FINALIZER } from '../../src/api/names.ts';
 import type { KubernetesObject } from '../../src/api/object.ts';
 import { aManifest, Cluster, kind } from '../support/cluster.ts';
@@ -19,7 +19,7 @@ const project = kind('Project');
 
 describe('ingester drain', () => {
   // So many objects are guarded anew here that the pace of the product would be most of the time.
-  const bundle = useBundle({ configuration: { adoption: { rate: 1000 } } });
+  const bundle = useBundle({ configuration: { adoption: { rate: 1000 }, leaderElection: { enabled: true } } });
   let cluster: Cluster;
   const phase = () =>
     cluster.kubectl('get', 'configmap', 'ingester-drain', '-n', 'ingester-system', '-o', 'jsonpath={.data.phase}');
@@ -35,7 +35,16 @@ describe('ingester drain', () => {
     ['serviceaccount', 'ingester-reconciler', '-n', 'ingester-system'],
     ['clusterrole', 'ingester-reconciler'],
     ['clusterrolebinding', 'ingester-reconciler'],
-    ['configmap', 'ingester-drain', '-n', 'ingester-system'],
+    ...['drain', 'control', 'status', 'memory'].map((name) => [
+      'configmap',
+      `ingester-${name}`,
+      '-n',
+      'ingester-system',
+    ]),
+    ...['control', 'leader-election', 'drain-marker'].flatMap((name) =>
+      ['role', 'rolebinding'].map((kind) => [kind, `ingester-${name}`, '-n', 'ingester-system']),
+    ),
+    ['lease', 'ingester-reconciler', '-n', 'ingester-system'],
   ];
   const tryDelete = (what: readonly string[]) => cluster.tryKubectl('delete', ...what, '--dry-run=server');
 

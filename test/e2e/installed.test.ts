@@ -399,9 +399,15 @@ function checkRights({ auditLog }: Installed, manifests: readonly Manifest[]): v
 
 /** Rights that these tests do not come to use, and what they are for. */
 const rare = {
+  'ingester-reconciler: get coordination.k8s.io/leases ingester-reconciler-audit': 'a reconciler that only audits',
+  'ingester-reconciler: update coordination.k8s.io/leases ingester-reconciler-audit': 'a reconciler that only audits',
+  'ingester-drain: delete apiregistration.k8s.io/apiservices v2.stored.michelangelo.api':
+    'the query API (test/attack/namespaces-can-always-be-deleted.test.ts)',
   'ingester-drain: create /configmaps': 'a marker that somebody deleted',
   'ingester-reconciler: list /configmaps ingester-drain': 'API servers without streaming lists',
   'ingester-webhook: get /configmaps ingester-memory': 'creates of CRDs (test/e2e/validating.test.ts)',
+  'ingester-webhook: get /configmaps ingester-permitted':
+    'writes of Ingesters (test/attack/ingester-is-refused-at-admission.test.ts)',
   'ingester-reconciler: list michelangelo.api/kinds': 'the same, and pages of the audit',
   'ingester-reconciler: patch /configmaps ingester-control': 'a breaker that opens (test/e2e/operations.test.ts)',
 };

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { request } from 'node:https';
 import { before, describe, it } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
+import type { IngesterStatus } from '../../src/api/ingester/status.ts';
 import { CANARY_BEAT_ANNOTATION, CANARY_LABEL } from '../../src/api/names.ts';
 import { eventually } from '../support/eventually.ts';
 import { anIngester, aSpec, INGESTER, type LifecycleCluster, SYSTEM, useLifecycle } from '../support/use-lifecycle.ts';
@@ -127,8 +128,15 @@ describe('an Ingester resource', () => {
     );
     assert.match(refused.stderr, /older than the migrated/);
     await cluster.kubectl('delete', 'validatingwebhookconfiguration', 'ingester-rules');
+    const blocked = (way: string): Promise<IngesterStatus> =>
+      cluster.until(`blocked on ${way}`, ({ phase, conditions = [] }) => {
+        return phase === 'Blocked' && conditions.some(({ message }) => message.includes(way));
+      });
+    // What has no order is no way down either.
+    await cluster.patch({ version: 'nightly' });
+    await blocked('1.1.0:nightly');
     await cluster.patch({ version: '1.0.0' });
-    const status = await cluster.inPhase('Blocked');
+    const status = await blocked('1.1.0:1.0.0');
     const condition = (type: string): unknown => status.conditions?.find((each) => each.type === type)?.status;
     assert.deepEqual([condition('Available'), condition('LifecycleComplete')], ['True', 'False']);
     const explained = await cluster.plugin('explain', INGESTER);

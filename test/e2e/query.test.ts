@@ -34,7 +34,7 @@ describe('the query API', () => {
 
   before(async () => {
     cluster = new Cluster(bundle());
-    server = await startQueryServer(bundle());
+    server = await startQueryServer(bundle(), { query: { requestTimeout: '30s' } });
     const { database, server: mysql } = bundle();
     const { host, port } = mysql;
     const pool = { maxOpenConns: 8, maxIdleConns: 8, connMaxLifetimeMs: 0 };

@@ -46,7 +46,10 @@ describe('starting the program', () => {
   let controlPlane: ControlPlane;
   const directory = mkdtempSync(join(tmpdir(), 'startup-'));
   before(async () => {
-    [server, controlPlane] = await Promise.all([startDatabase(), startControlPlane()]);
+    const [authority, other] = await Promise.all([createAuthority('mysql-ca'), createAuthority('other-ca')]);
+    writeFileSync(join(directory, 'mysql-ca.pem'), authority.caPem);
+    writeFileSync(join(directory, 'other-ca.pem'), other.caPem);
+    [server, controlPlane] = await Promise.all([startDatabase({ authority }), startControlPlane()]);
     database = await createBundleDatabase(server);
   });
   after(async () => {
@@ -66,6 +69,12 @@ describe('starting the program', () => {
     INGESTER_KUBERNETES_KUBECONFIG: controlPlane.kubeconfig,
     INGESTER_HEALTH_BIND_ADDRESS: `127.0.0.1:${await freePort()}`,
     ...changes,
+  });
+  /** Settings that trust this authority for MySQL; the certificate of the server names localhost. */
+  const verifiedBy = (caFile: string): Readonly<Record<string, string>> => ({
+    INGESTER_MYSQL_HOST: 'localhost',
+    INGESTER_MYSQL_TLS_MODE: 'verify',
+    INGESTER_MYSQL_TLS_CA_FILE: join(directory, caFile),
   });
   const healthOf = (env: Readonly<Record<string, string>>, path: string) =>
     probe(Number(env['INGESTER_HEALTH_BIND_ADDRESS']?.split(':')[1]), path);
@@ -108,9 +117,10 @@ describe('starting the program', () => {
     await eventually(async () => assert.equal((await healthOf(env, '/readyz')).status, 200));
     run.child.kill('SIGTERM');
     assert.equal(await run.exit, 0);
-    const again = ingester(['task', 'migrate'], env);
+    const again = ingester(['task', 'migrate'], { ...env, ...verifiedBy('mysql-ca.pem') });
     assert.equal(await again.exit, 0);
     assert.match(again.output(), /up to date/);
+    assert.doesNotMatch(`${run.output()}${migration.output()}${again.output()}`, /clear text/);
   });
 
   const storageFaults: readonly { name: string; changes: Readonly<Record<string, string>>; message: RegExp }[] = [
@@ -123,6 +133,11 @@ describe('starting the program', () => {
       name: 'a database without rights on it',
       changes: { INGESTER_MYSQL_DATABASE: 'elsewhere' },
       message: /STORAGE_ACCESS_DENIED/,
+    },
+    {
+      name: 'a server whose certificate is not of the authority that is trusted',
+      changes: verifiedBy('other-ca.pem'),
+      message: /STORAGE_UNAVAILABLE.*self-signed certificate/,
     },
     {
       name: 'a server that is not there',
@@ -142,6 +157,25 @@ describe('starting the program', () => {
       assert.equal(await run.exit, 0);
     });
   }
+
+  it('migrates nothing over a connection that proves nothing, with exit code 1', async () => {
+    const run = ingester(['task', 'migrate'], await environment(verifiedBy('other-ca.pem')));
+    assert.equal(await run.exit, 1);
+    assert.match(run.output(), /self-signed certificate/);
+  });
+
+  it('refuses to verify by an authority whose file is missing, with exit code 2', async () => {
+    const run = ingester(['reconciler'], await environment(verifiedBy('missing.pem')));
+    assert.equal(await run.exit, 2);
+    assert.match(run.output(), /mysql\.tlsCaFile: cannot be read/);
+  });
+
+  it('warns of passwords in clear text where MySQL is on another machine and not verified', async () => {
+    const run = ingester(['reconciler'], await environment({ INGESTER_MYSQL_HOST: 'mysql.invalid' }));
+    await eventually(() => assert.match(run.output(), /"level":"warn".*"mysql\.invalid".*clear text.*mysql\.tlsMode/));
+    run.child.kill('SIGTERM');
+    assert.equal(await run.exit, 0);
+  });
 
   it('tells a database that does not exist from one it may not use', async () => {
     const run = ingester(

@@ -16,7 +16,8 @@ interface Actions {
 }
 
 function script(what: string, kind: string): string {
-  const text = data[`resource.customizations.${what}.michelangelo.api_${kind}`];
+  const text =
+    data[`resource.customizations.${what}.${kind === 'Ingester' ? 'ingester.' : ''}michelangelo.api_${kind}`];
   assert.ok(text, `${what} of ${kind}`);
   return text;
 }

@@ -9,6 +9,7 @@ import { findGoProgram, goPrograms } from '../../hack/local/go-program.ts';
 import { runCommand } from '../../hack/local/run-command.ts';
 import { writeChart } from '../../hack/release/chart.ts';
 import { imagesOf, type Manifest, manifestsOf, nameOf, renderText } from '../support/renders.ts';
+import { mysqlClients } from '../support/shipped-pods.ts';
 
 const release = 'ingester';
 const namespace = 'metadata';
@@ -48,7 +49,16 @@ describe('the Helm chart', async () => {
   it('is rendered twice alike, and as kustomize renders it', options, async () => {
     const text = await template(...everything);
     assert.equal(await template(...everything), text);
-    const components = ['ha', 'probe', 'guard', 'network-policy', 'prometheus', 'query', 'query-certificate'];
+    const components = [
+      'ha',
+      'probe',
+      'drain-hook',
+      'guard',
+      'network-policy',
+      'prometheus',
+      'query',
+      'query-certificate',
+    ];
     const expected = manifestsOf(await renderText(controlPlane.kubectl, { base: 'default', components, namespace }));
     const hashless = (name: string): string => name.replace(/(ingester-reconciler-config)-\w+$/, '$1');
     assert.deepEqual(
@@ -79,10 +89,29 @@ describe('the Helm chart', async () => {
     assert.equal(webhook.replicas, 5);
     assert.deepEqual(new Set(manifests.flatMap(imagesOf)), new Set(['michelangelo-ingester@sha256:abc']));
     const text = JSON.stringify(named(`Deployment ${namespace}/ingester-reconciler`));
-    assert.match(text, /"secretName":"ours"/);
+    assert.match(text, /"items":\[\{"key":"password","path":"password"\}\],"name":"ours"/);
     assert.match(JSON.stringify(named('MutatingWebhookConfiguration ingester-finalizer')), /"failurePolicy":"Ignore"/);
     named(`Job ${namespace}/ingester-certificates-1`);
   });
+
+  it(
+    'verifies MySQL by the authority of the Secret, by a public one, or not at all, as the values say',
+    options,
+    async () => {
+      const modes = async (...values: readonly string[]): Promise<Readonly<Record<string, string>>> =>
+        mysqlClients(manifestsOf(await template('query.enabled=true', ...values)));
+      const all = (mode: string): Readonly<Record<string, string>> =>
+        Object.fromEntries(
+          ['Deployment ingester-query', 'Deployment ingester-reconciler', 'Job ingester-migrate'].map((name) => [
+            name,
+            mode,
+          ]),
+        );
+      assert.deepEqual(await modes(), all('verify /etc/ingester/mysql/ca.crt'));
+      assert.deepEqual(await modes('mysql.caFile='), all('verify '));
+      assert.deepEqual(await modes('mysql.verify=false'), all('off '));
+    },
+  );
 
   it('is installed, and leaves the definitions when it is removed', options, async () => {
     // There is no node here, so nothing that waits for pods.

@@ -14,6 +14,7 @@ import { flows } from '../support/crash-matrix/flows.ts';
 import { SharedOutage } from '../support/crash-matrix/outage.ts';
 import { type Cell, type Disturbance, type FlowUnderTest, runCell, stepsOf } from '../support/crash-matrix/run.ts';
 import { type Outage, ServerStages } from '../support/crash-matrix/server-stage.ts';
+import { Silences } from '../support/crash-matrix/silences.ts';
 import {
   assertPart,
   cellName,
@@ -22,6 +23,7 @@ import {
   type Results,
   writePage,
 } from '../support/crash-matrix/table.ts';
+import { restores } from '../support/crash-matrix/went-back.ts';
 import { useDatabase } from '../support/databases.ts';
 
 const NAMESPACE = 'crash-matrix';
@@ -39,6 +41,8 @@ describe('the crash matrix on real servers', () => {
   let controlPlane: ControlPlane;
   let client: KubeClient;
   let stages: ServerStages;
+  let silences: Silences;
+  let cellColumns: readonly Disturbance[];
   let steps: readonly (readonly string[])[];
   const results: Results = new Map();
   const wrong: string[] = [];
@@ -49,12 +53,16 @@ describe('the crash matrix on real servers', () => {
     await controlPlane.kubectlRun(['create', 'namespace', NAMESPACE]);
     const kubernetes = { kubeconfig: controlPlane.kubeconfig, context: '', clock: systemClock };
     client = new HttpKubeClient(new PooledTransport(kubernetes));
-    stages = new ServerStages({ client, storage: database().storage, namespace: NAMESPACE });
+    silences = await Silences.start(database().options);
+    cellColumns = [...blows, ...others, ...restores, ...writers, ...silences.columns()];
+    const { storage } = silences;
+    stages = new ServerStages({ client, storage, evidence: database().storage, namespace: NAMESPACE });
     await stages.start();
     steps = await Promise.all(flows.map((flow) => stepsOf(stages.next(), flow)));
   });
   after(async () => {
     await stages.close();
+    await silences.close();
     await client.close();
     await controlPlane.stop();
   });
@@ -77,6 +85,7 @@ describe('the crash matrix on real servers', () => {
     const part = cells.filter(({ at, row, column }) => isWriting || (at + column + 2 * row) % CELLS === 0);
     await together(TOGETHER, part, ({ flow, at, disturbance }) => run(flow, at, disturbance));
     assert.deepEqual(wrong.splice(0), []);
+    assert.ok(silences.count() > 0, 'some connection fell silent');
     settlePage('crash-matrix-servers.md', { intro, rows: rows(), columns: cellColumns, results });
   });
 
@@ -119,9 +128,6 @@ describe('the crash matrix on real servers', () => {
     });
   }
 });
-
-/** Of cells that do not share a server's end. */
-const cellColumns = [...blows, ...others, ...writers];
 
 function settlePage(name: string, matrix: Matrix): void {
   if (isWriting) writePage(name, matrix);

@@ -4,7 +4,7 @@ import { after, before, describe, it } from 'node:test';
 import { type BundleDatabase, createBundleDatabase } from '../../hack/local/bundle-database.ts';
 import { type DatabaseServer, startDatabase } from '../../hack/local/mysql.ts';
 import type { KindDefinition } from '../../src/api/kind.ts';
-import { kindsNamed } from '../../src/api/kinds.ts';
+import { allKinds, kindsNamed } from '../../src/api/kinds.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import type { JsonObject } from '../../src/base/json.ts';
 import { encodeObject } from '../../src/proto/encode.ts';
@@ -12,11 +12,12 @@ import type { StoredObject } from '../../src/storage/metadata-storage.ts';
 import { type MigrationReport, migrate, planMigration } from '../../src/storage/mysql/migrate.ts';
 import { MysqlMetadataStorage } from '../../src/storage/mysql/mysql-storage.ts';
 import type { MysqlOptions } from '../../src/storage/mysql/pool.ts';
+import { QueryTemplates } from '../../src/storage/query-templates.ts';
 import { unreadable } from '../../src/sync/unreadable.ts';
 import { storageContract } from '../contract/storage-contract.ts';
 import { storageListContract } from '../contract/storage-list-contract.ts';
 import { migrationOptions } from '../support/migrations.ts';
-import { aModel } from '../support/objects.ts';
+import { aModel, aModelRow } from '../support/objects.ts';
 import { type OriginalVariant, originalKinds, originalVariants } from '../support/original-schema.ts';
 
 const secret = 'SECRET-token-in-the-clear';
@@ -153,7 +154,7 @@ for (const flavour of ['mysql', 'mariadb'] as const) {
         const migrating = { ...migrationOptions({ ...options, ...database.migrator }), tableNames: variant.tableNames };
         plan = await planMigration(migrating);
         report = await migrate(migrating);
-        storage = new MysqlMetadataStorage(options, systemClock);
+        storage = new MysqlMetadataStorage(options, systemClock, new QueryTemplates(allKinds));
       });
       after(() => server.dispose());
       after(() => storage.close());
@@ -229,6 +230,17 @@ for (const flavour of ['mysql', 'mariadb'] as const) {
         const everything = object.json + Buffer.from(object.proto).toString('latin1');
         assert.doesNotMatch(everything, new RegExp(secret));
         assert.match(everything, /redacted/);
+      });
+
+      it('tell what the original archived, until a newer state comes', async () => {
+        const adopted = async (kind: KindDefinition) =>
+          (await storage.identities(kind, { states: ['live', 'evicting'], limit: 100 }))
+            .filter((one) => one.adopted === true)
+            .map(({ uid }) => uid);
+        assert.deepEqual([await adopted(project), await adopted(model)], [['p-immutable'], ['m-evicted']]);
+        const newer = { ...aModelRow({ uid: 'm-evicted', name: 'n-m-evicted', resourceVersion: '42' }), kind: model };
+        assert.equal(await storage.requestEviction(newer, new Date()), 'updated');
+        assert.deepEqual(await adopted(model), []);
       });
 
       it('were announced by a dry run that changed nothing, and are up to date now', async () => {

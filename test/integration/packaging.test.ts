@@ -21,7 +21,7 @@ import {
   recipes,
   renderText,
 } from '../support/renders.ts';
-import { podProblems } from '../support/shipped-pods.ts';
+import { mysqlClients, podProblems } from '../support/shipped-pods.ts';
 import { thirdPartyCrds } from '../support/third-party-crds.ts';
 
 const root = join(import.meta.dirname, '../..');
@@ -90,6 +90,23 @@ describe('the manifests', () => {
 
   it('run restricted pods with bounded resources and probes', () => {
     for (const [name, manifests] of renders) assert.deepEqual(manifests.flatMap(podProblems), [], name);
+  });
+
+  it('verify MySQL wherever they talk to it, unless the component mysql-without-tls says otherwise', () => {
+    const verified = 'verify /etc/ingester/mysql/ca.crt';
+    const [reconciler, query, migrate] = [
+      'Deployment ingester-reconciler',
+      'Deployment ingester-query',
+      'Job ingester-migrate',
+    ];
+    for (const [name, manifests] of renders) {
+      const expected = name.startsWith('kind') || name === 'without-tls' ? 'off ' : verified;
+      for (const [client, mode] of Object.entries(mysqlClients(manifests)))
+        assert.equal(mode, expected, `${name}: ${client}`);
+    }
+    assert.deepEqual(Object.keys(mysqlClients(of('production'))), [reconciler, migrate]);
+    assert.deepEqual(Object.keys(mysqlClients(of('query'))), [query, reconciler, migrate]);
+    assert.deepEqual(mysqlClients(of('without-tls')), { [query]: 'off ', [reconciler]: 'off ', [migrate]: 'off ' });
   });
 
   it('have rules for exactly the kinds of the catalogue', () => {
@@ -166,6 +183,21 @@ describe('the manifests', () => {
       const { webhooks } = only(name, kind, object) as unknown as Webhooks;
       for (const { clientConfig } of webhooks) assert.equal(clientConfig.service.name, 'acme-ingester-webhook');
     }
+  });
+
+  it('let the drain remove every admission configuration that is shipped, and none by another name', () => {
+    const shipped = ['drain-hook', 'admission-policies'].flatMap(of).filter(({ kind, metadata }) => {
+      const { 'app.kubernetes.io/component': component } = (metadata['labels'] ?? {}) as Readonly<
+        Record<string, string>
+      >;
+      return /WebhookConfiguration$|AdmissionPolicy/.test(kind) && component !== 'guard';
+    });
+    const { rules } = only('drain-hook', 'ClusterRole', 'ingester-drain') as unknown as {
+      rules: readonly { readonly apiGroups: readonly string[]; readonly resourceNames?: readonly string[] }[];
+    };
+    const named = rules.filter(({ apiGroups }) => apiGroups.includes('admissionregistration.k8s.io'));
+    const names = [...new Set(shipped.map(({ metadata }) => metadata.name))];
+    assert.deepEqual(named.flatMap(({ resourceNames = [] }) => resourceNames).toSorted(), names.toSorted());
   });
 
   it('have no variable that Flux would substitute, unless substitution is off', () => {

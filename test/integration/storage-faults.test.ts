@@ -8,6 +8,7 @@ import type { CodedError } from '../../src/base/errors.ts';
 import type { MetadataStorage } from '../../src/storage/metadata-storage.ts';
 import { MysqlMetadataStorage } from '../../src/storage/mysql/mysql-storage.ts';
 import type { ObjectRow } from '../../src/storage/row.ts';
+import { isOutage } from '../../src/sync/outage-release.ts';
 import { useDatabase } from '../support/databases.ts';
 import { eventually } from '../support/eventually.ts';
 import { aModelRow, modelKind } from '../support/objects.ts';
@@ -48,6 +49,20 @@ for (const flavour of ['mysql', 'mariadb'] as const) {
         assert.deepEqual(JSON.parse(stored.json), JSON.parse(expected.json));
       }
     };
+
+    it('that the program gets wrong fail alone, say where, and are no outage', async () => {
+      const { storage } = database();
+      const wrong = { ...rowOf('wrong', 1), generation: undefined as unknown as number };
+      const writes = numbers(20).map((index) => storage.upsert(index === 7 ? wrong : rowOf(`right-${index}`, 1)));
+      const settled = await Promise.allSettled(writes);
+      const failed = settled.flatMap((each) => (each.status === 'rejected' ? [each.reason as CodedError] : []));
+      assert.deepEqual(
+        failed.map((error) => [error.code, error.retry, isOutage(error)]),
+        [['STORAGE_PROGRAM_ERROR', 'yes', false]],
+      );
+      assert.match(failed[0]?.message ?? '', /TypeError at /);
+      assert.equal(await storage.upsert(rowOf('right-7', 1)), 'inserted');
+    });
 
     it('are complete after kill -9 and a restart', async () => {
       const { server, storage } = database();

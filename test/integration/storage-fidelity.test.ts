@@ -8,9 +8,11 @@ import { parseLossless } from '../../src/base/lossless-json.ts';
 import { encodeObject } from '../../src/proto/encode.ts';
 import { MysqlMetadataStorage } from '../../src/storage/mysql/mysql-storage.ts';
 import type { ObjectRow } from '../../src/storage/row.ts';
+import { proveStored } from '../../src/sync/proof.ts';
 import { toRow } from '../../src/sync/row.ts';
+import { unreadable } from '../../src/sync/unreadable.ts';
 import { useDatabase } from '../support/databases.ts';
-import { aModel, aModelRow, modelKind, rowOf } from '../support/objects.ts';
+import { aModel, aModelRow, kindNamed, modelKind, rowOf } from '../support/objects.ts';
 
 const content = (json: string): string => canonicalJson(parseLossless(json));
 
@@ -109,14 +111,67 @@ for (const flavour of ['mysql', 'mariadb'] as const) {
 
     it('tells once for each row that was written which columns cannot hold the object', async () => {
       const told: (readonly string[])[] = [];
-      const observed = new MysqlMetadataStorage(database().options, systemClock, undefined, (_kind, columns) =>
-        told.push(columns),
-      );
+      const observed = new MysqlMetadataStorage(database().options, systemClock, undefined, {
+        onUnfit: (_kind, columns) => void told.push(columns),
+      });
       const row = aModelRow({ uid: 'unfit', name: 'unfit' }, { algorithm: 'x'.repeat(256), source: 'y'.repeat(300) });
       for (const outcome of ['inserted', 'unchanged']) assert.equal(await observed.upsert(row), outcome);
       assert.equal(await observed.upsert(aModelRow({ uid: 'fit', name: 'fit' })), 'inserted');
       assert.deepEqual(told, [['algorithm', 'source']]);
       await observed.close();
+    });
+
+    it('stores and ends an object whose times and numbers are at the bounds of its columns or beyond them', async () => {
+      const bounds = [
+        ['1000-01-01T00:00:00Z', -2_147_483_648, '1000-01-01 00:00:00.000000', -2_147_483_648],
+        ['9999-12-31T23:59:59.999999999Z', 2_147_483_647, '9999-12-31 23:59:59.999999', 2_147_483_647],
+        ['0000-01-01T00:00:00Z', 2_147_483_648, null, null],
+        ['-000001-01-01T00:00:00Z', -2_147_483_649, null, null],
+        ['+010000-01-01T00:00:00Z', 0, null, 0],
+        ['2026-02-30T25:61:00Z', 0, null, 0],
+      ] as const;
+      for (const [index, [time, number, column, storedNumber]] of bounds.entries()) {
+        const uid = `bounds-${index}`;
+        const run = {
+          ...aModel({ uid, name: uid, creationTimestamp: time }),
+          kind: 'PipelineRun',
+          status: { endTime: time },
+        };
+        const ended = toRow(kindNamed('PipelineRun'), run, () => new Uint8Array());
+        assert.equal(await storage().finish(ended, new Date(time)), 'inserted', time);
+        const [row] = await query('SELECT end_time, row_state FROM pipelinerun WHERE uid = ?', [uid]);
+        assert.deepEqual([row?.['end_time'] ?? null, Number(row?.['row_state'])], [column, 2], time);
+        assert.deepEqual(ended.unfit ?? [], column === null ? ['end_time'] : [], time);
+        const model = toRow(modelKind, aModel({ uid, name: uid }, { revisionId: number }), () => new Uint8Array());
+        assert.equal(await storage().upsert(model), 'inserted');
+        const [stored] = await query('SELECT revision_id FROM model WHERE uid = ?', [uid]);
+        assert.equal(stored?.['revision_id'] ?? null, storedNumber);
+      }
+    });
+
+    it('keeps every double as the server got it, so that what is read back is what was written', async () => {
+      const doubles = fc.sample(fc.double({ noNaN: true, noDefaultInfinity: true }), { numRuns: 3000, seed: 7 });
+      const digits = doubles.map((value) => Number(value.toPrecision(15)));
+      const row = aModelRow({ uid: 'doubles', name: 'doubles' }, { exact: doubles, digits });
+      const found = await stored(row);
+      assert.equal(content(found.json), content(row.json));
+      await proveStored({ storage: storage() }, row, ['live']);
+      assert.equal(unreadable(modelKind, found), undefined);
+    });
+
+    it('proves a row whose fractions the server has read wrong in the last places, and no other difference', async () => {
+      const row = aModelRow({ uid: 'read-wrong', name: 'read-wrong' }, { ratio: 0.1, count: 7 });
+      await stored(row);
+      const proveWith = async (ratio: string, count: string): Promise<void> => {
+        const json = `JSON_REPLACE(json, '$.spec.ratio', ${ratio}, '$.spec.count', ${count})`;
+        await query(`UPDATE model SET json = ${json} WHERE uid = ?`, ['read-wrong']);
+        const found = await storage().getById(modelKind, 'read-wrong');
+        assert.notEqual(content(found?.json ?? ''), content(row.json));
+        await proveStored({ storage: storage() }, row, ['live']);
+      };
+      await proveWith('0.10000000000000003e0', '7');
+      await assert.rejects(proveWith('0.1000000000001e0', '7'), { code: 'ROW_MISMATCH' });
+      await assert.rejects(proveWith('0.1e0', '8'), { code: 'ROW_MISMATCH' });
     });
 
     it('writes NULL where a message is missing, and zero values where only the field is', async () => {

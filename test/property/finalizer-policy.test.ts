@@ -30,8 +30,9 @@ function without(metadata: JsonObject): JsonObject {
   );
 }
 
-function patched(object: JsonObject, operation: string): JsonObject {
-  const request = decodeReview(Buffer.from(JSON.stringify(aReview({ object, operation }))));
+function patched(object: JsonObject, operation: string, oldObject?: JsonObject): JsonObject {
+  const review = aReview({ object, operation, ...(oldObject === undefined ? {} : { oldObject }) });
+  const request = decodeReview(Buffer.from(JSON.stringify(review)));
   const { patch } = guard(request, options);
   return patch.length === 0 ? object : applyJsonPatch(object, patch);
 }
@@ -60,11 +61,27 @@ describe('finalizer policy, for any object', () => {
     );
   });
 
-  it('leaves objects that are being deleted alone', () => {
+  const deletingFrom = (object: JsonObject): JsonObject => ({
+    ...object,
+    metadata: { ...(object['metadata'] as JsonObject), deletionTimestamp: 'now' },
+  });
+
+  it('leaves objects alone that are stored as being deleted', () => {
     fc.assert(
-      fc.property(objects, (object) => {
-        const deleting = { ...object, metadata: { ...(object['metadata'] as JsonObject), deletionTimestamp: 'now' } };
-        assert.deepEqual(patched(deleting, 'UPDATE'), deleting);
+      fc.property(objects, (generated) => {
+        const object = JSON.parse(JSON.stringify(generated)) as JsonObject;
+        assert.deepEqual(patched(object, 'UPDATE', deletingFrom(object)), object);
+      }),
+    );
+  });
+
+  it('guards objects of which only the client says that they are being deleted', () => {
+    fc.assert(
+      fc.property(objects, fc.constantFrom('CREATE', 'UPDATE'), (generated, operation) => {
+        const object = deletingFrom(JSON.parse(JSON.stringify(generated)) as JsonObject);
+        const stored = operation === 'UPDATE' ? { metadata: {} } : undefined;
+        const list = valueAt(patched(object, operation, stored), ['metadata', 'finalizers']);
+        assert.ok(Array.isArray(list) && list.includes(FINALIZER));
       }),
     );
   });

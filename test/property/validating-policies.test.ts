@@ -1,7 +1,16 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
+import { permittedBy } from '../../src/api/ingester/permitted.ts';
+import {
+  INGESTER_GROUP,
+  INGESTER_KIND,
+  INGESTER_PLURAL,
+  INGESTER_VERSION,
+  VERSION_PATH,
+} from '../../src/api/ingester.ts';
 import { allKinds } from '../../src/api/kinds.ts';
+import { GROUP, VERSION } from '../../src/api/names.ts';
 import type { JsonObject, JsonValue } from '../../src/base/json.ts';
 import { compareVersions } from '../../src/base/semver.ts';
 import { validatingPolicies } from '../../webhooks/policies/registry.ts';
@@ -11,7 +20,7 @@ import { type AdmissionRequest, decodeReview } from '../../webhooks/review.ts';
 import { aMemory } from '../support/admission-memory.ts';
 import { assertMessage } from '../support/policies.ts';
 
-const context = { reconcilerUser: 'reconciler', signal: new AbortController().signal };
+const context = { reconcilerUser: 'reconciler', signal: new AbortController().signal, audience: 'anybody' } as const;
 const settings = {
   incomparableVersions: 'deny',
   contentDowngrades: Object.fromEntries(allKinds.map(({ kind }) => [kind, 'deny'])) as Record<string, 'deny'>,
@@ -28,6 +37,7 @@ const strict = validatingPolicies(settings, {
   census: { hasObjects: () => Promise.resolve('some') },
   names: { recall: () => ({ uid: 'a-uid', end: 'evicted', versions: [] }) },
   memory: aMemory({ state: 'unknown' }, { state: 'unknown' }),
+  bounds: { permitted: () => Promise.resolve(permittedBy({}, undefined)) },
 });
 const refuseAll: ValidatingPolicy = {
   name: 'refuse-all',
@@ -49,7 +59,13 @@ const word = fc.constantFrom(
 const text = fc.oneof(word, fc.string({ unit: 'binary', maxLength: 60 }));
 const leaf: fc.Arbitrary<JsonValue> = fc.oneof(text, fc.integer(), fc.boolean(), fc.constant(null));
 const annotations = fc.dictionary(
-  fc.constantFrom('michelangelo/Deleting', 'michelangelo/Immutable', 'michelangelo/allow-downgrade', 'other'),
+  fc.constantFrom(
+    'michelangelo/Deleting',
+    'michelangelo/Immutable',
+    'michelangelo/Unguarded',
+    'michelangelo/allow-downgrade',
+    'other',
+  ),
   fc.constantFrom('true', 'false', 'True', '1.0.0', 'x-9, 3', '') as fc.Arbitrary<JsonValue>,
 );
 const versionPaths = allKinds.flatMap(({ versionFields }) => versionFields.map(({ path }) => path));
@@ -58,7 +74,9 @@ function nest(path: readonly string[], value: JsonValue): JsonObject {
   return path.reduceRight<JsonValue>((inner, key) => ({ [key]: inner }), value) as JsonObject;
 }
 
+const deep = fc.integer({ min: 20, max: 40 }).map((levels) => nest(Array<string>(levels).fill('a'), 1));
 const content: fc.Arbitrary<JsonObject> = fc.oneof(
+  deep.map((spec) => ({ spec })),
   fc.tuple(fc.constantFrom(...versionPaths, ['spec', 'version']), leaf).map(([path, value]) => nest(path, value)),
   fc.dictionary(fc.constantFrom('spec', 'status', 'rest'), fc.jsonValue({ maxDepth: 3 }) as fc.Arbitrary<JsonValue>),
 );
@@ -68,21 +86,28 @@ const managedFields = fc.array(
     maxLength: 2,
   },
 );
+/** Ordinary ones more often than those that no create may have. */
+const born = fc.constantFrom<JsonObject>({}, {}, {}, { deletionTimestamp: 'x' }, { deletionGracePeriodSeconds: 0 });
 const object: fc.Arbitrary<JsonObject> = fc
-  .tuple(content, annotations, managedFields, fc.constantFrom('michelangelo.api', 'example.com'))
-  .map(([rest, marks, managed, group]) => ({
+  .tuple(content, annotations, managedFields, fc.constantFrom('michelangelo.api', 'example.com'), born)
+  .map(([rest, marks, managed, group, times]) => ({
     kind: 'Model',
     apiVersion: 'michelangelo.api/v2',
-    metadata: { name: 'a', annotations: marks, managedFields: managed },
+    metadata: { name: 'a', annotations: marks, managedFields: managed, ...times },
     ...rest,
     ...(group === 'example.com' ? { spec: { group, names: { plural: 'models' }, versions: [rest] } } : {}),
   }));
+
+function served(plural: string): { readonly group: string; readonly version: string } {
+  const isIngester = plural === INGESTER_PLURAL;
+  return isIngester ? { group: INGESTER_GROUP, version: INGESTER_VERSION } : { group: GROUP, version: VERSION };
+}
 
 /** A change of one version field, of a kind that has it. */
 const change = fc
   .constantFrom(
     ...allKinds.flatMap(({ kind, plural, versionFields }) => versionFields.map(({ path }) => ({ kind, plural, path }))),
-    { kind: 'Ingester', plural: 'ingesters', path: ['spec', 'version'] },
+    { kind: INGESTER_KIND, plural: INGESTER_PLURAL, path: VERSION_PATH },
   )
   .chain((target) => fc.record({ target: fc.constant(target), before: leaf, after: leaf, migrated: word }));
 
@@ -90,8 +115,8 @@ const versionChange: fc.Arbitrary<JsonObject> = change.map(({ target, before, af
   uid: 'u',
   operation: 'UPDATE',
   name: 'a',
-  kind: { group: 'michelangelo.api', version: 'v2', kind: target.kind },
-  resource: { group: 'michelangelo.api', version: 'v2', resource: target.plural },
+  kind: { ...served(target.plural), kind: target.kind },
+  resource: { ...served(target.plural), resource: target.plural },
   userInfo: { username: 'somebody' },
   oldObject: { ...nest(target.path, before), status: { migratedVersion: migrated } },
   object: nest(target.path, after),
@@ -126,7 +151,10 @@ const crdChange: fc.Arbitrary<JsonObject> = fc
     };
   });
 
-const plurals = [...allKinds.map(({ plural, kind }) => ({ plural, kind })), { plural: 'ingesters', kind: 'Ingester' }];
+const plurals = [
+  ...allKinds.map(({ plural, kind }) => ({ plural, kind })),
+  { plural: INGESTER_PLURAL, kind: INGESTER_KIND },
+];
 const request: fc.Arbitrary<JsonObject> = fc
   .record({
     operation: fc.constantFrom('CREATE', 'UPDATE', 'DELETE', 'CONNECT'),
@@ -142,11 +170,11 @@ const request: fc.Arbitrary<JsonObject> = fc
   .map(({ target, crd, version, username, ...rest }) => ({
     uid: 'u',
     ...rest,
-    kind: { group: 'michelangelo.api', version: 'v2', kind: target.kind },
-    requestKind: { group: 'michelangelo.api', version, kind: target.kind },
+    kind: { ...served(target.plural), kind: target.kind },
+    requestKind: { ...served(target.plural), version, kind: target.kind },
     resource: crd
       ? { group: 'apiextensions.k8s.io', version: 'v1', resource: 'customresourcedefinitions' }
-      : { group: 'michelangelo.api', version: 'v2', resource: target.plural },
+      : { ...served(target.plural), resource: target.plural },
     userInfo: { username },
   }));
 

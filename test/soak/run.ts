@@ -2,6 +2,8 @@
 import process from 'node:process';
 import { parseArgs } from 'node:util';
 import { startBundle } from '../../hack/local/bundle.ts';
+import { buildShipped } from '../bench/shipped.ts';
+import { ShiftedClock } from './shifted-clock.ts';
 import { soak } from './soak.ts';
 
 const { values } = parseArgs({
@@ -21,11 +23,15 @@ const note = (text: string): void => {
   process.stdout.write(`${((performance.now() - started) / 1000).toFixed(1).padStart(7)} s  ${text}\n`);
 };
 note(`seed ${seed}, ${minutes} minutes`);
-const bundle = await startBundle();
+const shipped = await buildShipped('reconciler');
+const clock = new ShiftedClock();
+const bundle = await startBundle({ reconcilerProgram: { main: shipped.main, env: clock.env(shipped.env) } });
 try {
-  const report = await soak(bundle, { seed, durationMs: minutes * 60_000, note });
+  const report = await soak(bundle, { seed, durationMs: minutes * 60_000, clock, note });
   note(JSON.stringify({ seed, ...report }));
   if (report.findings.length > 0) process.exitCode = 1;
 } finally {
   await bundle.stop();
+  shipped.remove();
+  clock.remove();
 }

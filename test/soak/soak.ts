@@ -8,12 +8,17 @@ import type { KubeClient } from '../../src/kube/client.ts';
 import { HttpKubeClient } from '../../src/kube/http/http-client.ts';
 import { PooledTransport } from '../../src/kube/http/transport.ts';
 import { eventually } from '../support/eventually.ts';
+import { injectFaults } from './faults.ts';
+import { MemoryLimits } from './memory-limits.ts';
 import { Random } from './random.ts';
+import type { ShiftedClock } from './shifted-clock.ts';
 import { type Known, resource, Workload } from './workload.ts';
 
 export interface SoakOptions {
   readonly seed: number;
   readonly durationMs: number;
+  /** Of the reconciler, which was started with its environment. */
+  readonly clock: ShiftedClock;
   readonly note: (text: string) => void;
 }
 
@@ -21,6 +26,8 @@ export interface SoakReport {
   readonly operations: number;
   readonly objects: number;
   readonly faults: Readonly<Record<string, number>>;
+  /** Most resident memory of each role, in MiB. */
+  readonly memory: Readonly<Record<string, number>>;
   /** Empty where every guarantee was kept. */
   readonly findings: readonly string[];
 }
@@ -29,17 +36,10 @@ const NAMESPACE = 'soak';
 const SETTLE_MS = 120_000;
 const TOGETHER = 4;
 
-type Fault =
-  | 'kill the reconciler'
-  | 'kill MySQL'
-  | 'freeze MySQL'
-  | 'cut the way to MySQL'
-  | 'restart the API server'
-  | 'freeze the API server';
-
 export async function soak(bundle: Bundle, options: SoakOptions): Promise<SoakReport> {
   const { kubeconfig } = bundle.controlPlane;
   const client = new HttpKubeClient(new PooledTransport({ kubeconfig, context: '', clock: systemClock }));
+  const memory = new MemoryLimits({ webhook: bundle.webhook, reconciler: bundle.reconciler });
   try {
     await bundle.kubectl('create', 'namespace', NAMESPACE);
     const workload = new Workload(client, NAMESPACE, new Random(options.seed));
@@ -50,72 +50,19 @@ export async function soak(bundle: Bundle, options: SoakOptions): Promise<SoakRe
         await delay(20);
       }
     });
-    const faults = await injectFaults(bundle, new Random(options.seed + 1), { end, note: options.note });
+    const { clock, note } = options;
+    const stage = { bundle, workload, clock, note };
+    const faults = await injectFaults(stage, new Random(options.seed + 1), end);
     await Promise.all(workers);
     options.note(
       `${workload.operations} operations on ${workload.known.size} objects; waiting for the end of all work`,
     );
-    const findings = await settled(() => compare(bundle, client, workload));
-    return { operations: workload.operations, objects: workload.known.size, faults, findings };
+    const wrong = await settled(() => compare(bundle, client, workload));
+    const findings = [...wrong, ...memory.findings];
+    return { operations: workload.operations, objects: workload.known.size, faults, memory: memory.most(), findings };
   } finally {
+    memory.stop();
     await client.close();
-  }
-}
-
-async function injectFaults(
-  bundle: Bundle,
-  random: Random,
-  { end, note }: { readonly end: number; readonly note: (text: string) => void },
-): Promise<Readonly<Record<string, number>>> {
-  const counts: Record<string, number> = {};
-  for (;;) {
-    await delay(1500 + random.below(2500));
-    if (Date.now() >= end) return counts;
-    const fault = random.pick<Fault>([
-      [4, 'kill the reconciler'],
-      [2, 'kill MySQL'],
-      [1, 'freeze MySQL'],
-      [2, 'cut the way to MySQL'],
-      [2, 'restart the API server'],
-      [1, 'freeze the API server'],
-    ]);
-    note(fault);
-    counts[fault] = (counts[fault] ?? 0) + 1;
-    await inject(bundle, fault, 500 + random.below(2500));
-  }
-}
-
-async function inject(bundle: Bundle, fault: Fault, forMs: number): Promise<void> {
-  const { apiServer } = bundle.controlPlane;
-  switch (fault) {
-    case 'kill the reconciler':
-      bundle.reconciler.kill('SIGKILL');
-      await bundle.reconciler.exited();
-      await delay(forMs);
-      return bundle.reconciler.start();
-    case 'kill MySQL':
-      await bundle.server.kill();
-      await delay(forMs);
-      return bundle.server.start();
-    case 'freeze MySQL':
-      bundle.server.pause();
-      await delay(forMs);
-      bundle.server.resume();
-      return undefined;
-    case 'cut the way to MySQL':
-      await bundle.databaseLink.cut();
-      await delay(forMs);
-      return bundle.databaseLink.heal();
-    case 'restart the API server':
-      apiServer.kill('SIGKILL');
-      await apiServer.exited();
-      await delay(forMs);
-      return apiServer.start();
-    case 'freeze the API server':
-      apiServer.kill('SIGSTOP');
-      await delay(forMs);
-      apiServer.kill('SIGCONT');
-      return undefined;
   }
 }
 

@@ -21,6 +21,9 @@ export interface Known {
 
 export const resource = { group: 'michelangelo.api', version: 'v2', plural: 'rayjobs' };
 const NAMES = 60;
+/** One edit of so many makes the object about as large as etcd takes it. */
+const LARGE_ONE_IN = 25;
+const LARGE_CHARACTERS = 1_400_000;
 
 export class Workload {
   readonly #client: KubeClient;
@@ -28,6 +31,9 @@ export class Workload {
   readonly #random: Random;
   readonly #current = new Map<string, Known>();
   readonly known: Map<string, Known> = new Map<string, Known>();
+  readonly #acting = new Set<Promise<void>>();
+  #memory: readonly { readonly known: Known; readonly open: boolean }[] = [];
+  #resting: Promise<undefined> = Promise.resolve(undefined);
   #number = 0;
   operations = 0;
 
@@ -37,8 +43,50 @@ export class Workload {
     this.#random = random;
   }
 
+  /** Does the work while nobody asks anything of the API server. */
+  async atRest(work: () => Promise<void>): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<undefined>();
+    this.#resting = promise;
+    try {
+      await Promise.allSettled(this.#acting);
+      await work();
+    } finally {
+      resolve(undefined);
+    }
+  }
+
+  /** What is known at this moment can be recalled: a cluster that is restored to it has forgotten what came after. */
+  remember(): void {
+    this.#memory = [...this.known.values()].map((known) => ({ known: copyOf(known), open: this.#isOpen(known) }));
+  }
+
+  recall(): void {
+    this.known.clear();
+    this.#current.clear();
+    for (const { known, open } of this.#memory) {
+      this.known.set(known.uid, known);
+      if (open) this.#current.set(known.name, known);
+    }
+    this.#memory = [];
+  }
+
+  #isOpen({ uid, name }: Known): boolean {
+    return this.#current.get(name)?.uid === uid;
+  }
+
   /** One thing that somebody does. Refusals and lost answers are part of life. */
   async act(): Promise<void> {
+    await this.#resting;
+    const acting = this.#act();
+    this.#acting.add(acting);
+    try {
+      await acting;
+    } finally {
+      this.#acting.delete(acting);
+    }
+  }
+
+  async #act(): Promise<void> {
     const name = `object-${this.#random.below(NAMES)}`;
     const wish = this.#random.pick<Wish | 'edit'>([
       [10, 'edit'],
@@ -62,7 +110,9 @@ export class Workload {
     const known = this.#current.get(name);
     if (known === undefined) return this.#create(ref, number);
     if (wish === 'edit') {
-      const edited = await this.#client.mergePatch(ref, { metadata: { uid: known.uid }, spec: { jobId: `${number}` } });
+      const entrypoint = number % LARGE_ONE_IN === 0 ? 'x'.repeat(LARGE_CHARACTERS) : 'soak';
+      const spec = { entrypoint, jobId: `${number}` };
+      const edited = await this.#client.mergePatch(ref, { metadata: { uid: known.uid }, spec });
       if (edited.metadata.uid === known.uid) known.content = number;
       return;
     }
@@ -111,4 +161,8 @@ export class Workload {
 function markOf(wish: Wish, uid: string): object {
   const annotation = wish === 'mark' ? DELETING_ANNOTATION : IMMUTABLE_ANNOTATION;
   return { metadata: { uid, annotations: { [annotation]: 'true' } } };
+}
+
+function copyOf(known: Known): Known {
+  return { ...known, wishes: new Set(known.wishes), maybe: new Set(known.maybe) };
 }

@@ -19,6 +19,8 @@ export interface ApiCall {
   readonly contentType?: string;
   /** Another user than the administrator. */
   readonly as?: string;
+  /** Groups of that user. */
+  readonly groups?: readonly string[];
 }
 
 interface Kubeconfig {
@@ -50,10 +52,11 @@ export class ApiServer {
     });
   }
 
-  call({ method, path, body, contentType = 'application/json', as }: ApiCall): Promise<ApiAnswer> {
+  call({ method, path, body, contentType = 'application/json', as, groups }: ApiCall): Promise<ApiAnswer> {
     const headers = {
       ...(body === undefined ? {} : { 'content-type': contentType }),
       ...(as === undefined ? {} : { 'impersonate-user': as }),
+      ...(groups === undefined ? {} : { 'impersonate-group': [...groups] }),
     };
     return new Promise((resolve, reject) => {
       const sent = request(`${this.#url}${path}`, { method, headers, agent: this.#agent }, (response) => {

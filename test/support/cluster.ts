@@ -1,7 +1,10 @@
 import { readFileSync } from 'node:fs';
 import type { Bundle } from '../../hack/local/bundle.ts';
+import { INGESTER_GROUP, INGESTER_KIND, INGESTER_VERSION } from '../../src/api/ingester.ts';
 import type { KindDefinition } from '../../src/api/kind.ts';
-import { crdName, findKind } from '../../src/api/kinds.ts';
+import { crdName } from '../../src/api/kind-names.ts';
+import { findKind } from '../../src/api/kinds.ts';
+import { GROUP, VERSION } from '../../src/api/names.ts';
 import type { KubernetesObject } from '../../src/api/object.ts';
 import { CodedError } from '../../src/base/errors.ts';
 
@@ -78,5 +81,6 @@ export function kind(name: string): KindDefinition {
 }
 
 export function aManifest(kindName: string, namespace: string, name: string, more: object = {}): object {
-  return { apiVersion: 'michelangelo.api/v2', kind: kindName, metadata: { namespace, name }, ...more };
+  const apiVersion = kindName === INGESTER_KIND ? `${INGESTER_GROUP}/${INGESTER_VERSION}` : `${GROUP}/${VERSION}`;
+  return { apiVersion, kind: kindName, metadata: { namespace, name }, ...more };
 }

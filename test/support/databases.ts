@@ -1,9 +1,11 @@
 import { after, before } from 'node:test';
 import { type BundleDatabase, createBundleDatabase } from '../../hack/local/bundle-database.ts';
 import { type DatabaseServer, startDatabase } from '../../hack/local/mysql.ts';
+import { allKinds } from '../../src/api/kinds.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import { MysqlMetadataStorage } from '../../src/storage/mysql/mysql-storage.ts';
 import type { MysqlOptions } from '../../src/storage/mysql/pool.ts';
+import { QueryTemplates } from '../../src/storage/query-templates.ts';
 import { migrateAll } from './migrations.ts';
 
 export interface TestDatabase {
@@ -33,7 +35,8 @@ export function useDatabase(flavour: 'mysql' | 'mariadb'): () => TestDatabase {
     const database = await createBundleDatabase(server);
     const options = optionsFor(server, database);
     await migrateAll({ ...options, ...database.migrator });
-    current = { server, database, options, storage: new MysqlMetadataStorage(options, systemClock) };
+    const storage = new MysqlMetadataStorage(options, systemClock, new QueryTemplates(allKinds));
+    current = { server, database, options, storage };
   });
   after(async () => {
     await current?.storage.close();

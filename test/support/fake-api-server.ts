@@ -44,6 +44,10 @@ export class FakeApiServer implements KubeClient {
     return this.of(resource.plural).list(resource, options);
   }
 
+  newestVersion(resource: Resource): Promise<string> {
+    return this.of(resource.plural).newestVersion(resource);
+  }
+
   watch(resource: Resource, options: WatchOptions, signal: AbortSignal): AsyncIterable<readonly WatchEvent[]> {
     return this.of(resource.plural).watch(resource, options, signal);
   }

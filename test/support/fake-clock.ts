@@ -8,8 +8,12 @@ interface Timer {
 
 /** A clock that moves only when told to. */
 export class FakeClock implements Clock {
-  #nowMs = 0;
+  #nowMs: number;
   readonly #timers = new Set<Timer>();
+
+  constructor(nowMs = 0) {
+    this.#nowMs = nowMs;
+  }
 
   now(): Date {
     return new Date(Date.UTC(2026, 0, 1) + this.#nowMs);

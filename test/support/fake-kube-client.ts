@@ -83,6 +83,14 @@ export class FakeKubeClient implements KubeClient {
     });
   }
 
+  newestVersion(resource: Resource): Promise<string> {
+    return Promise.resolve().then(() => {
+      this.#enter('version');
+      if (!this.installed) throw new KubeError('NotFound', `no resource ${resource.plural}`);
+      return String(this.#version);
+    });
+  }
+
   async *watch(resource: Resource, options: WatchOptions, signal: AbortSignal): AsyncGenerator<readonly WatchEvent[]> {
     const streamingList = options.sendInitialEvents === true;
     this.#enter(streamingList ? 'streaming-list' : 'watch');
@@ -119,7 +127,12 @@ export class FakeKubeClient implements KubeClient {
       this.#enter('create');
       const sent = object as KubernetesObject;
       const uid = `00000000-0000-4000-8000-${String(this.#version + 1).padStart(12, '0')}`;
-      const created = withMetadata(sent, { namespace, uid, creationTimestamp: '2026-01-02T03:04:05Z' });
+      const created = withMetadata(sent, {
+        namespace,
+        uid,
+        creationTimestamp: '2026-01-02T03:04:05Z',
+        ...ownedBy(options),
+      });
       if (this.#objects.has(objectKey(created))) throw new KubeError('Conflict', 'already exists');
       return options?.dryRun === true ? created : this.#store(created, 'ADDED');
     });
@@ -216,9 +229,11 @@ export class FakeKubeClient implements KubeClient {
   }
 
   #startDeleting(object: KubernetesObject): void {
-    if (object.metadata.deletionTimestamp !== undefined) return;
     if ((object.metadata.finalizers ?? []).length === 0) this.#erase(object);
-    else this.#store(withMetadata(object, { deletionTimestamp: '2026-01-03T00:00:00Z' }), 'MODIFIED');
+    else if (object.metadata.deletionTimestamp === undefined) {
+      const generation = (object.metadata.generation ?? 0) + 1;
+      this.#store(withMetadata(object, { deletionTimestamp: '2026-01-03T00:00:00Z', generation }), 'MODIFIED');
+    }
   }
 
   #erase(object: KubernetesObject): KubernetesObject {
@@ -256,6 +271,11 @@ export class FakeKubeClient implements KubeClient {
       signal.addEventListener('abort', wake, { once: true });
     });
   }
+}
+
+/** As far as the first owner of fields is of interest. */
+function ownedBy({ fieldManager }: WriteOptions = {}): object {
+  return fieldManager === undefined ? {} : { managedFields: [{ manager: fieldManager, operation: 'Update' }] };
 }
 
 function withMetadata(object: KubernetesObject, changes: Partial<ObjectMeta>): KubernetesObject {

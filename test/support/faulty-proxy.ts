@@ -8,7 +8,8 @@ import type { AddressInfo } from 'node:net';
 import type { ControlPlane } from '../../hack/local/control-plane.ts';
 
 export interface Proxied {
-  readonly kind: 'list' | 'watch' | 'other';
+  /** `version`: a list of one object, which asks for its version. */
+  readonly kind: 'list' | 'version' | 'watch' | 'other';
   readonly atMs: number;
   readonly refused: boolean;
 }
@@ -96,7 +97,10 @@ export async function startFaultyProxy(controlPlane: ControlPlane): Promise<Faul
 function kindOf({ method, url = '' }: IncomingMessage): Proxied['kind'] {
   const query = new URL(url, 'https://proxy').searchParams;
   if (method !== 'GET') return 'other';
-  if (query.get('watch') !== 'true') return query.has('limit') ? 'list' : 'other';
+  if (query.get('watch') !== 'true') {
+    const limit = query.get('limit');
+    return limit === null ? 'other' : limit === '1' ? 'version' : 'list';
+  }
   return query.get('sendInitialEvents') === 'true' ? 'list' : 'watch';
 }
 

@@ -100,6 +100,7 @@ export function matches(kind: KindDefinition, query: ListQuery, { row, stored }:
     if (!query.states.includes(stored.state)) return false;
   } else if (query.deleted !== 'included' && stored.deleteTime !== undefined) return false;
   if (query.namespace !== undefined && query.namespace !== row.namespace) return false;
+  if (query.namespaces?.includes(row.namespace) === false) return false;
   const labelled = (query.labels ?? []).map((requirement) => labelHolds(requirement, stored.labels));
   return labelled.every((holds) => holds) && (query.where === undefined || holds(kind, row, query.where));
 }

@@ -15,9 +15,11 @@ import { GateClosedError, GateHeldError, StorageUnavailableError } from '../../s
 import type { ListQuery } from '../../src/storage/list-query.ts';
 import type {
   IdentityQuery,
+  Incarnation,
   ListPage,
   MetadataStorage,
   SchemaVersion,
+  StorageReads,
   StoredIdentity,
   StoredObject,
   StoredPosition,
@@ -27,7 +29,7 @@ import type {
   WatchPosition,
   WriteOutcome,
 } from '../../src/storage/metadata-storage.ts';
-import { backfillLimit, identityLimit, objectLimit } from '../../src/storage/page-limit.ts';
+import { backfillLimit, identityLimit } from '../../src/storage/page-limit.ts';
 import { type ParameterValues, QueryTemplates, type TemplatePage } from '../../src/storage/query-templates.ts';
 import { type ObjectRow, type RowState, rowStates } from '../../src/storage/row.ts';
 import { backfilled, inCollection, withMetadata } from './memory-bulk.ts';
@@ -40,6 +42,7 @@ interface MemoryRow {
   readonly deleteTime: string | undefined;
   readonly evictTime: string | undefined;
   readonly deleteReason: string | undefined;
+  readonly adopted?: true;
 }
 
 type Ending = Omit<MemoryRow, 'row'>;
@@ -76,7 +79,7 @@ export class MemoryStorage implements MetadataStorage {
 
   finish(row: ObjectRow, at: Date): Promise<WriteOutcome> {
     return this.#write('finish', row, (stored) =>
-      stored?.evictRequested === true
+      stored?.evictRequested === true || stored?.state === 'evicted'
         ? { ...live, state: 'evicted', evictRequested: true, evictTime: micros(at) }
         : { ...live, state: 'deleted', deleteTime: micros(at) },
     );
@@ -153,13 +156,28 @@ export class MemoryStorage implements MetadataStorage {
     });
   }
 
-  replace(row: ObjectRow, expectedResourceVersion: string): Promise<WriteOutcome> {
+  replace(
+    row: ObjectRow,
+    expectedResourceVersion: string,
+    { state }: Parameters<MetadataStorage['replace']>[2],
+  ): Promise<WriteOutcome> {
     return this.#answer('replace', () => {
       this.#passGate();
       const key = `${row.kind.table}/${row.uid}`;
       if (this.#rows.get(key)?.row.resourceVersion !== expectedResourceVersion) return 'stale';
-      this.#rows.set(key, { row, ...live });
+      this.#rows.set(key, { row, ...live, state, evictRequested: state === 'evicting' });
       return 'updated';
+    });
+  }
+
+  /** What an adoption makes of an object that the original archived. */
+  adopt(row: ObjectRow): void {
+    this.#rows.set(`${row.kind.table}/${row.uid}`, {
+      row,
+      ...live,
+      state: 'evicting',
+      evictRequested: true,
+      adopted: true,
     });
   }
 
@@ -216,12 +234,13 @@ export class MemoryStorage implements MetadataStorage {
         .filter(({ row, state }) => states.includes(state) && row.uid > afterUid)
         .sort((left, right) => compareTexts(left.row.uid, right.row.uid))
         .slice(0, identityLimit(limit))
-        .map(({ row: { uid, namespace, name, resourceVersion }, state }) => ({
+        .map(({ row: { uid, namespace, name, resourceVersion }, state, adopted }) => ({
           uid,
           namespace,
           name,
           resourceVersion,
           state,
+          ...(adopted === true && state === 'evicting' ? { adopted } : {}),
         })),
     );
   }
@@ -252,14 +271,30 @@ export class MemoryStorage implements MetadataStorage {
     );
   }
 
-  incarnations(kind: KindDefinition, namespace: string, name: string, limit: number): Promise<readonly StoredObject[]> {
+  incarnations(kind: KindDefinition, namespace: string, name: string, limit: number): Promise<readonly Incarnation[]> {
     return this.#answer('incarnations', () =>
-      this.#named(kind, namespace, name).slice(0, objectLimit(limit)).map(toStored),
+      this.#named(kind, namespace, name)
+        .slice(0, identityLimit(limit))
+        .map(toStored)
+        .map(({ uid, resourceVersion, state, evictTime }) => {
+          return { uid, namespace, name, resourceVersion, state, evictTime };
+        }),
     );
   }
 
   schemaVersion(): Promise<SchemaVersion> {
     return this.#answer('schemaVersion', () => ({ current: 1 }));
+  }
+
+  namespaces(kind: KindDefinition, limit: number): Promise<readonly string[]> {
+    return this.#answer('namespaces', () => {
+      const all = this.#ofKind(kind).map(({ row }) => row.namespace);
+      return [...new Set(all)].sort(compareTexts).slice(0, identityLimit(limit));
+    });
+  }
+
+  until(_signal: AbortSignal): StorageReads {
+    return this;
   }
 
   list(kind: KindDefinition, query: ListQuery): Promise<ListPage> {

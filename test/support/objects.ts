@@ -29,7 +29,8 @@ export function aModel(metadata: Partial<ObjectMeta> = {}, spec: JsonObject = {}
       namespace: 'a-namespace',
       uid: '00000000-0000-4000-8000-000000000001',
       resourceVersion: '10',
-      generation: 1,
+      // Counted up by a deletion, as the API server does it.
+      generation: metadata.deletionTimestamp === undefined ? 1 : 2,
       creationTimestamp: '2026-01-02T03:04:05Z',
       finalizers: [FINALIZER],
       ...metadata,

@@ -1,16 +1,20 @@
 import assert from 'node:assert/strict';
 import type { JsonObject } from '../../src/base/json.ts';
-import type { ValidatingPolicy, Verdict } from '../../webhooks/policy.ts';
+import type { PolicyContext, ValidatingPolicy, Verdict } from '../../webhooks/policy.ts';
 import { aRequest } from './review.ts';
 
 /** What GitOps tools and kubectl read as "delete the object and create it again". */
 const DANGEROUS_WORDS = /immutable|conflict|invalid|already\s*exists|not\s*found/i;
 
 /** What one rule says to one request; allowed where it does not apply, as when all rules run. */
-export async function verdictOf(policy: ValidatingPolicy, request: JsonObject): Promise<Verdict> {
+export async function verdictOf(
+  policy: ValidatingPolicy,
+  request: JsonObject,
+  audience: PolicyContext['audience'] = 'api-server',
+): Promise<Verdict> {
   const decoded = aRequest(request);
   if (!policy.appliesTo(decoded)) return { allowed: true };
-  return policy.review(decoded, { reconcilerUser: 'reconciler', signal: new AbortController().signal });
+  return policy.review(decoded, { reconcilerUser: 'reconciler', signal: new AbortController().signal, audience });
 }
 
 /** Refused with this message, which every client can show and none takes for a request to re-create. */

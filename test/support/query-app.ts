@@ -69,11 +69,18 @@ export function queryApp({
         mayUse(access) ? Promise.resolve() : Promise.reject(new QueryError('Forbidden', `no ${access.verb}`)),
       listableNamespaces: () =>
         allowed?.length === 0 ? Promise.reject(new QueryError('Forbidden', 'no')) : Promise.resolve(allowed),
+      listable: (_user, kinds) => {
+        const among = allowed ?? 'all';
+        return Promise.resolve({
+          kinds: new Map(among.length === 0 ? [] : kinds.map((kind) => [kind, among])),
+          leftOut: 0,
+        });
+      },
     },
     clock,
     logger,
     limits: {
-      ...{ firstMs: 1000, wholeMs: 60_000, maxInFlight: 2, userPerSecond: 0, userBurst: 1, staleMs: 60_000 },
+      ...{ firstMs: 1000, wholeMs: 60_000, maxInFlight: 4, userPerSecond: 0, userBurst: 1, staleMs: 60_000 },
       ...limits,
     },
   });

@@ -7,7 +7,7 @@ import { freePort } from '../../hack/local/free-port.ts';
 import { kubeconfigText } from '../../hack/local/kubeconfig.ts';
 import { startEgress } from '../../hack/local/node/cluster-network.ts';
 import { startReaper } from '../../hack/local/reaper.ts';
-import { createRole } from '../../hack/local/role-process.ts';
+import { createRole, type RoleOptions } from '../../hack/local/role-process.ts';
 import type { ServerProcess } from '../../hack/local/server-process.ts';
 
 const NAMESPACE = 'ingester-system';
@@ -22,8 +22,15 @@ export interface QueryServer {
   stop(): Promise<void>;
 }
 
-export async function startQueryServer(bundle: Bundle): Promise<QueryServer> {
-  const { controlPlane, database, databaseLink } = bundle;
+export interface QueryServerOptions {
+  /** The program and its environment; that of this checkout unless given. */
+  readonly program?: Pick<RoleOptions, 'main' | 'env'>;
+  /** Over the section `query`. */
+  readonly query?: object;
+}
+
+export async function startQueryServer(bundle: Bundle, options: QueryServerOptions = {}): Promise<QueryServer> {
+  const { controlPlane } = bundle;
   const [port, healthPort] = [await freePort(), await freePort()];
   const directory = join(bundle.directory, 'query');
   mkdirSync(directory);
@@ -41,12 +48,11 @@ export async function startQueryServer(bundle: Bundle): Promise<QueryServer> {
   const { url, caPem } = controlPlane;
   writeFileSync(kubeconfig, kubeconfigText({ url, caPem, user: { name: 'ingester-query', token } }), { mode: 0o600 });
   const configuration = {
-    metadataStorage: { enableMetadataStorage: true },
-    mysql: { host: databaseLink.host, port: databaseLink.port, database: database.name, ...database.writer },
-    query: { bindAddress: `127.0.0.1:${port}`, certDir: directory, requestTimeout: '30s' },
+    ...bundle.databaseSections,
+    query: { bindAddress: `127.0.0.1:${port}`, certDir: directory, ...options.query },
     kubernetes: { kubeconfig },
   };
-  const process = createRole({ role: 'query', directory, configuration, healthPort, reaper });
+  const process = createRole({ role: 'query', ...options.program, directory, configuration, healthPort, reaper });
   await process.start();
   const stop = async (): Promise<void> => {
     await process.stop();

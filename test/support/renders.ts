@@ -54,6 +54,7 @@ export const recipes: Readonly<Record<string, Recipe>> = {
   'no-cert-manager': { folder: 'config/overlays/no-cert-manager' },
   'no-cert-manager-argocd': { base: 'overlays/no-cert-manager', components: ['probe', 'argocd'] },
   'drain-hook': { base: 'default', components: ['drain-hook', 'guard'] },
+  'without-tls': { base: 'default', components: ['query', 'query-certificate', 'mysql-without-tls'] },
 };
 
 export function manifestsOf(text: string): readonly Manifest[] {

@@ -3,6 +3,7 @@ import { type Manifest, nameOf } from './renders.ts';
 interface Container {
   readonly name: string;
   readonly image: string;
+  readonly env?: readonly { readonly name: string; readonly value?: string }[];
   readonly securityContext?: {
     readonly allowPrivilegeEscalation?: boolean;
     readonly readOnlyRootFilesystem?: boolean;
@@ -30,12 +31,29 @@ interface PodSpec {
 
 /** What keeps the pods of this manifest from being what we ship: restricted, read-only, bounded and watched. */
 export function podProblems(manifest: Manifest): readonly string[] {
-  const { spec } = manifest as unknown as { readonly spec?: { readonly template?: { readonly spec?: PodSpec } } };
-  const pod = spec?.template?.spec;
+  const pod = podOf(manifest);
   if (pod === undefined) return [];
   const serves = manifest.kind === 'Deployment';
   const problems = [...podRules(pod), ...pod.containers.flatMap((container) => containerRules(container, serves))];
   return problems.map((problem) => `${nameOf(manifest)}: ${problem}`);
+}
+
+function podOf(manifest: Manifest): PodSpec | undefined {
+  const { spec } = manifest as unknown as { readonly spec?: { readonly template?: { readonly spec?: PodSpec } } };
+  return spec?.template?.spec;
+}
+
+/** What talks to MySQL, and how: the mode of TLS and the file of the authority. */
+export function mysqlClients(manifests: readonly Manifest[]): Readonly<Record<string, string>> {
+  const clients = manifests.flatMap((manifest) => {
+    const variables = new Map(
+      podOf(manifest)?.containers.flatMap(({ env = [] }) => env.map(({ name, value }) => [name, value])),
+    );
+    if (!variables.has('INGESTER_MYSQL_HOST')) return [];
+    const [mode, ca] = ['INGESTER_MYSQL_TLS_MODE', 'INGESTER_MYSQL_TLS_CA_FILE'].map((name) => variables.get(name));
+    return [[`${manifest.kind} ${manifest.metadata.name}`, `${mode} ${ca}`]];
+  });
+  return Object.fromEntries(clients) as Readonly<Record<string, string>>;
 }
 
 function podRules({ securityContext, serviceAccountName, automountServiceAccountToken }: PodSpec): readonly string[] {

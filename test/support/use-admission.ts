@@ -1,11 +1,17 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before } from 'node:test';
+import type { Certificate } from '../../hack/local/certificates.ts';
 import { type ControlPlane, startControlPlane } from '../../hack/local/control-plane.ts';
 import { startReaper } from '../../hack/local/reaper.ts';
 import { probe } from '../../hack/local/role-process.ts';
-import { applyManifests, type LocalWebhook, startWebhook } from '../../hack/local/webhook-process.ts';
+import {
+  applyManifests,
+  type LocalWebhook,
+  startWebhook,
+  type WebhookPlace,
+} from '../../hack/local/webhook-process.ts';
 import { CodedError } from '../../src/base/errors.ts';
 import { ApiServer } from './api-server.ts';
 
@@ -21,7 +27,16 @@ export interface Admission {
   metric(line: string): Promise<number>;
 }
 
-export function useAdmission(): () => Admission {
+export interface AdmissionOptions {
+  /** What the API server shows to the webhook, and what the webhook wants to see. */
+  readonly client?: () => Promise<{ readonly certificate: Certificate; readonly caPem: string; readonly name: string }>;
+}
+
+/** The program is that of this checkout unless another one is given. */
+export function useAdmission(
+  program?: () => Pick<WebhookPlace, 'main' | 'env'>,
+  options: AdmissionOptions = {},
+): () => Admission {
   let admission: Admission | undefined;
   const undo: (() => unknown)[] = [];
   before(async () => {
@@ -31,12 +46,17 @@ export function useAdmission(): () => Admission {
       rmSync(directory, { recursive: true, force: true, maxRetries: 5 });
       await reaper.dismiss();
     });
-    const controlPlane = await startControlPlane();
+    const client = await options.client?.();
+    const controlPlane = await startControlPlane(client === undefined ? {} : { webhookClient: client.certificate });
     undo.push(() => controlPlane.stop());
+    const clientCaFile = join(directory, 'clients.crt');
+    if (client !== undefined) writeFileSync(clientCaFile, client.caPem);
     const webhook = await startWebhook({
       directory,
       reaper,
+      settings: client === undefined ? {} : { clientCaFile, clientName: client.name },
       configuration: { kubernetes: { kubeconfig: controlPlane.kubeconfig } },
+      ...program?.(),
     });
     undo.push(() => webhook.process.stop());
     const api = new ApiServer(controlPlane.kubeconfig);

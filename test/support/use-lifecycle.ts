@@ -102,7 +102,8 @@ export function isSettled(status: IngesterStatus, version: string): boolean {
 }
 
 export function anIngester(spec: IngesterSpec): object {
-  return { apiVersion: 'michelangelo.api/v2', kind: 'Ingester', metadata: { namespace: SYSTEM, name: INGESTER }, spec };
+  const metadata = { namespace: SYSTEM, name: INGESTER };
+  return { apiVersion: 'ingester.michelangelo.api/v1', kind: 'Ingester', metadata, spec };
 }
 
 export const aSpec: IngesterSpec = {

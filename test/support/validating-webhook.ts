@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Bundle } from '../../hack/local/bundle.ts';
+import { INGESTER_GROUP, INGESTER_PLURAL, INGESTER_VERSION } from '../../src/api/ingester.ts';
 import { defaultKinds } from '../../src/api/kinds.ts';
 import { GROUP } from '../../src/api/names.ts';
 
@@ -22,8 +23,9 @@ export async function registerValidation(bundle: Bundle): Promise<void> {
     sideEffects: 'None',
     timeoutSeconds: 10,
   });
-  const plurals = [...defaultKinds.map(({ plural }) => plural), 'ingesters'];
-  const resources = plurals.flatMap((plural) => [plural, `${plural}/status`]);
+  const withStatus = (...plurals: readonly string[]): readonly string[] =>
+    plurals.flatMap((plural) => [plural, `${plural}/status`]);
+  const resources = withStatus(...defaultKinds.map(({ plural }) => plural));
   const operations = ['CREATE', 'UPDATE', 'DELETE'];
   const configuration = {
     apiVersion: 'admissionregistration.k8s.io/v1',
@@ -31,6 +33,12 @@ export async function registerValidation(bundle: Bundle): Promise<void> {
     metadata: { name: 'validating-test' },
     webhooks: [
       webhook('objects', { apiGroups: [GROUP], apiVersions: ['v2'], operations, resources }),
+      webhook('ingesters', {
+        apiGroups: [INGESTER_GROUP],
+        apiVersions: [INGESTER_VERSION],
+        operations,
+        resources: withStatus(INGESTER_PLURAL),
+      }),
       webhook('crds', {
         apiGroups: ['apiextensions.k8s.io'],
         apiVersions: ['v1'],

@@ -41,6 +41,7 @@ describe('the docs', () => {
       Unauthorized: true,
       TooManyRequests: true,
       Invalid: true,
+      Refused: true,
       Unavailable: true,
     };
     const kube = Object.keys(reasons).map((reason) => new KubeError(reason as KubeReason, '').code);

@@ -5,6 +5,9 @@ import { describe, it } from 'node:test';
 
 interface Entry {
   readonly resolved?: string;
+  readonly integrity?: string;
+  readonly optional?: boolean;
+  readonly dev?: boolean;
   readonly optionalDependencies?: Readonly<Record<string, string>>;
 }
 
@@ -23,5 +26,17 @@ describe('package-lock.json', () => {
 
   it('names no registry, so that every user installs from his own', () => {
     for (const [path, { resolved }] of Object.entries(packages)) assert.equal(resolved, undefined, path);
+  });
+
+  it('has the hash of every package, but of optional tools for platforms that its registry did not have', () => {
+    const unhashed = Object.entries(packages).filter(([path, { integrity }]) => path !== '' && integrity === undefined);
+    const needed = unhashed.filter(([, { optional, dev }]) => optional !== true || dev !== true);
+    assert.deepEqual(
+      needed.map(([path]) => path),
+      [],
+    );
+    for (const [path, { integrity }] of Object.entries(packages)) {
+      if (integrity !== undefined) assert.match(integrity, /^sha512-/, path);
+    }
   });
 });

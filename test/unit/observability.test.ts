@@ -36,6 +36,8 @@ const known = new Map(
   }),
 );
 known.set('up', SCRAPED);
+// Of the API server.
+known.set('aggregator_unavailable_apiservice', ['name', ...SCRAPED]);
 
 /** Names with the labels they are selected by. */
 function selectionsOf(expression: string): readonly (readonly [string, readonly string[]])[] {

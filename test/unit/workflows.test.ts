@@ -11,6 +11,7 @@ const root = join(import.meta.dirname, '../..');
 interface Step {
   readonly uses?: string;
   readonly run?: string;
+  readonly with?: Readonly<Record<string, unknown>>;
 }
 
 interface Workflow {
@@ -26,6 +27,7 @@ interface Cluster {
 
 interface Job {
   readonly 'timeout-minutes'?: number;
+  readonly permissions?: Readonly<Record<string, string>>;
   readonly strategy?: { readonly matrix: { readonly include: readonly Cluster[] } };
   readonly steps: readonly Step[];
 }
@@ -76,8 +78,12 @@ describe('the workflows', () => {
     }
   });
 
-  it('use actions of a version, and node images by digest', () => {
-    for (const { uses } of steps) if (uses !== undefined) assert.match(uses, /@v\d+/);
+  it('use actions by commit, and images by digest', () => {
+    for (const { uses } of steps) if (uses !== undefined) assert.match(uses, /^[\w./-]+@[0-9a-f]{40}$/);
+    const dockerfile = readFileSync(join(root, 'Dockerfile'), 'utf8');
+    const [, base = ''] = /^ARG BASE=(\S+)$/m.exec(dockerfile) ?? [];
+    assert.match(base, /^node:24-[\w-]+@sha256:[0-9a-f]{64}$/);
+    for (const [, from] of dockerfile.matchAll(/^FROM (\S+)/gm)) assert.equal(from, '$BASE');
     const nodes = jobs.flatMap(({ strategy }) => strategy?.matrix.include.map(({ node }) => node) ?? []);
     assert.ok(nodes.length >= 2);
     for (const node of nodes) assert.match(node, /^kindest\/node:v1\.\d+\.\d+@sha256:[0-9a-f]{64}$/);
@@ -91,6 +97,27 @@ describe('the workflows', () => {
       new RegExp(`Kubernetes \\| 1\\.${oldest} and newer`),
     );
     assert.match(readFileSync(join(root, 'hack/release/chart.ts'), 'utf8'), new RegExp(`'>=1\\.${oldest}\\.0-0'`));
+  });
+
+  it('keep no credentials on disk, and let no job that runs code of packages write to the repository', () => {
+    for (const { uses = '', with: inputs } of steps) {
+      if (uses.startsWith('actions/checkout@')) assert.equal(inputs?.['persist-credentials'], false);
+    }
+    for (const { name, permissions, jobs: all } of workflows) {
+      for (const [job, { permissions: own = permissions, steps: run }] of Object.entries(all)) {
+        const installs = run.some((step) => step.run?.includes('npm ') === true);
+        assert.ok(!installs || own?.['contents'] === 'read', `${name}/${job}`);
+      }
+    }
+  });
+
+  it('sign the image they release, with its contents and its provenance', () => {
+    const release = workflows.find(({ name }) => name === 'release');
+    const released = Object.values(release?.jobs ?? {}).flatMap((job) => job.steps);
+    const image = released.find(({ uses }) => uses?.startsWith('docker/build-push-action@') === true);
+    assert.deepEqual([image?.with?.['sbom'], image?.with?.['provenance']], [true, 'mode=max']);
+    assert.ok(released.some(({ run }) => run?.startsWith('cosign sign --yes') === true));
+    assert.ok(released.some(({ uses }) => uses?.startsWith('actions/attest-build-provenance@') === true));
   });
 
   it('release the version of the manifests', () => {

@@ -3,7 +3,10 @@ import { DELETING_ANNOTATION, FINALIZER, IMMUTABLE_ANNOTATION } from '../../../s
 import type { KubernetesObject } from '../../../src/api/object.ts';
 import { KubeError } from '../../../src/kube/errors.ts';
 import type { Blow } from './faulty.ts';
+import { clockOf } from './processes.ts';
 import { type Disturbance, runTwin, type Scene, type Stage } from './run.ts';
+
+const A_DAY_MS = 86_400_000;
 
 function blow(name: string, what: Blow, more: Partial<Disturbance> = {}): Disturbance {
   return { name, interferes: false, at: () => Promise.resolve(what), ...more };
@@ -58,12 +61,24 @@ export const blows: readonly Disturbance[] = [
   blow('killed after', 'kill after'),
   blow('call fails', 'fail'),
   blow('answer lost', 'lose the answer'),
+  blow('answered too late', 'comes late'),
 ];
 
 /** One more thing that needs more than one step. */
 export const others: readonly Disturbance[] = [
   blow('MySQL away', 'fail', { only: 'MySQL', lasts: 3 }),
   blow('gate closed', 'gate closed', { only: 'MySQL', lasts: 3 }),
+  blow('row refused', 'is refused', { only: 'MySQL', lasts: 3 }),
+  blow('policy denies', 'is refused', { only: 'API server', lasts: 3 }),
+  {
+    name: 'clock jumps',
+    interferes: false,
+    at: ({ stage }) => {
+      clockOf(stage).wall(A_DAY_MS);
+      clockOf(stage).monotonic(A_DAY_MS);
+      return Promise.resolve(undefined);
+    },
+  },
   {
     name: 'call delayed',
     interferes: false,
@@ -90,6 +105,9 @@ export const writers: readonly Disturbance[] = [
     }),
   ),
   writer('spec edited', (stage) => stage.client.mergePatch(stage.ref, { spec: { entrypoint: 'edited' } })),
+  writer('grown to 1.4 MB', (stage) =>
+    stage.client.mergePatch(stage.ref, { spec: { entrypoint: 'x'.repeat(1_400_000) } }),
+  ),
   writer('annotations removed', (stage) => stage.client.mergePatch(stage.ref, { metadata: { annotations: null } })),
   writer('Deleting added', annotate(DELETING_ANNOTATION, 'true')),
   writer('Immutable added', annotate(IMMUTABLE_ANNOTATION, 'true')),

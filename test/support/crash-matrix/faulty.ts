@@ -9,7 +9,7 @@ import type {
   WriteOptions,
 } from '../../../src/kube/client.ts';
 import { KubeError } from '../../../src/kube/errors.ts';
-import { GateClosedError, StorageUnavailableError } from '../../../src/storage/errors.ts';
+import { GateClosedError, RowRefusedError, StorageUnavailableError } from '../../../src/storage/errors.ts';
 import type { MetadataStorage } from '../../../src/storage/metadata-storage.ts';
 
 /** Thrown out of a process that was killed; everything it calls afterwards throws it too. */
@@ -19,8 +19,18 @@ export class Killed extends CodedError {
   }
 }
 
-/** What happens to one call. */
-export type Blow = 'kill before' | 'kill after' | 'fail' | 'lose the answer' | 'gate closed';
+/**
+ * What happens to one call. `comes late`: the caller's deadline has passed, and the server carries the call out all the
+ * same, after the next call. `is refused`: a write, by a policy or by the database; reads pass.
+ */
+export type Blow =
+  | 'kill before'
+  | 'kill after'
+  | 'fail'
+  | 'lose the answer'
+  | 'gate closed'
+  | 'comes late'
+  | 'is refused';
 
 export interface Step {
   /** Counted over the whole flow, restarts and repeats included. */
@@ -56,6 +66,8 @@ export class FaultyPorts {
   readonly #script: Script;
   #dead = false;
   #failed = false;
+  /** What servers still carry out although nobody waits for it any more. */
+  #late: (() => Promise<unknown>)[] = [];
 
   constructor(parts: {
     readonly client: KubeClient;
@@ -71,7 +83,10 @@ export class FaultyPorts {
 
   /** A step that is a call to neither port, such as a write to disk. */
   other<T>(label: string, run: () => Promise<T>): Promise<T> {
-    return this.#step(label, run, () => new StorageUnavailableError('scripted', undefined));
+    return this.#step(label, run, {
+      lost: () => new StorageUnavailableError('scripted', undefined),
+      refused: undefined,
+    });
   }
 
   /** Whether a call has failed since this was last asked. */
@@ -84,22 +99,36 @@ export class FaultyPorts {
   #api(method: string, args: readonly unknown[], run: () => Promise<unknown>): Promise<unknown> {
     if (method === 'update' || method === 'apply') this.#counter.forbiddenCalls.push(method);
     const lost = (): CodedError => new KubeError('Unavailable', 'scripted');
+    const denied = (): CodedError => new KubeError('Invalid', 'denied by a policy');
     const noted = async (): Promise<unknown> => {
       const answer = await run();
       if (method === 'delete') this.#counter.deleted.push((args[1] as DeleteOptions).uid);
       return answer;
     };
-    return this.#step(`API server: ${nameOfCall(method, args)}`, noted, lost);
+    const refused = reads.has(method) ? undefined : denied;
+    return this.#step(`API server: ${nameOfCall(method, args)}`, noted, { lost, refused });
   }
 
   #mysql(method: string, run: () => Promise<unknown>): Promise<unknown> {
-    return this.#step(`MySQL: ${method}`, run, () => new StorageUnavailableError('scripted', undefined));
+    const lost = (): CodedError => new StorageUnavailableError('scripted', undefined);
+    const refused = reads.has(method) ? undefined : (): CodedError => new RowRefusedError('scripted');
+    return this.#step(`MySQL: ${method}`, run, { lost, refused });
   }
 
-  async #step<T>(label: string, run: () => Promise<T>, lost: () => CodedError): Promise<T> {
+  async #step<T>(label: string, run: () => Promise<T>, { lost, refused }: Errors): Promise<T> {
     this.#refuseDead();
+    const late = this.#late.splice(0);
     const blow = await this.#script.before(this.#counter.next(label));
     this.#refuseDead();
+    try {
+      return await this.#carryOut(blow, run, { lost, refused });
+    } finally {
+      // What it answers, nobody hears.
+      for (const call of late) await call().catch(() => undefined);
+    }
+  }
+
+  async #carryOut<T>(blow: Blow | undefined, run: () => Promise<T>, { lost, refused }: Errors): Promise<T> {
     switch (blow) {
       case undefined:
         return run();
@@ -114,6 +143,14 @@ export class FaultyPorts {
       case 'fail':
         this.#failed = true;
         throw lost();
+      case 'comes late':
+        this.#late.push(run);
+        this.#failed = true;
+        throw lost();
+      case 'is refused':
+        if (refused === undefined) return run();
+        this.#failed = true;
+        throw refused();
       case 'lose the answer':
         await run();
         this.#failed = true;
@@ -130,6 +167,14 @@ export class FaultyPorts {
     throw new Killed();
   }
 }
+
+/** What a call ends with that goes wrong; what cannot be refused has no such error. */
+interface Errors {
+  readonly lost: () => CodedError;
+  readonly refused: (() => CodedError) | undefined;
+}
+
+const reads: ReadonlySet<string> = new Set(['get', 'list', 'getById', 'incarnations', 'identities']);
 
 type Around = (method: string, args: readonly unknown[], run: () => Promise<unknown>) => Promise<unknown>;
 

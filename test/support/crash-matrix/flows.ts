@@ -1,5 +1,8 @@
 // The flows of the matrix, each with the world it starts from.
 import { DELETING_ANNOTATION, IMMUTABLE_ANNOTATION } from '../../../src/api/names.ts';
+import { systemClock } from '../../../src/base/clock.ts';
+import { EvictionPace } from '../../../src/sync/eviction-pace.ts';
+import { eventually } from '../eventually.ts';
 import {
   adoptingProcess,
   type Birth,
@@ -11,12 +14,18 @@ import {
   restoringProcess,
   sweep,
 } from './processes.ts';
-import type { FlowUnderTest, Stage } from './run.ts';
+import type { FlowUnderTest, Read, Stage } from './run.ts';
 
 /** Created, and stored by an undisturbed reconciler. */
 async function createAndSync(stage: Stage, birth: Birth = {}): Promise<void> {
   const created = await createObject(stage, birth);
-  await reconcilerProcess(stage, stage, () => Promise.resolve(created)).work();
+  await reconciled(stage, () => Promise.resolve(created));
+}
+
+/** As often as it takes: connections may fall silent for reasons that are another cell's. */
+async function reconciled(stage: Stage, read: Read): Promise<void> {
+  const process = reconcilerProcess(stage, stage, read);
+  await eventually(() => process.work());
 }
 
 const deleteObject = (stage: Stage): Promise<void> => stage.client.delete(stage.ref, {});
@@ -77,6 +86,21 @@ const listed: readonly Omit<FlowUnderTest, 'sweep'>[] = [
     expected: 'row evicted',
     prepare: (stage) => createObject(stage, { finalizers: [], annotations: { [IMMUTABLE_ANNOTATION]: 'true' } }),
     process: reconcilerProcess,
+  },
+  {
+    name: 'evict, rule withdrawn',
+    about:
+      'A rule asked for the eviction and is withdrawn before its turn: a new state of the object makes the row live.',
+    expected: 'in etcd, row live',
+    prepare: async (stage) => {
+      const created = await createObject(stage);
+      const pace = new EvictionPace({ perSecond: 0.001, paused: () => false, clock: systemClock });
+      pace.waitMs('the first turn');
+      const rule = { chosenBy: () => 'a rule', pace };
+      const process = reconcilerProcess(stage, stage, () => Promise.resolve(created), rule);
+      await eventually(() => process.work());
+    },
+    process: (stage, ports, read) => reconcilerProcess(stage, ports, read, { isWithdrawn: () => true }),
   },
   {
     name: 'archive and prune',
@@ -154,7 +178,7 @@ const listed: readonly Omit<FlowUnderTest, 'sweep'>[] = [
         { subresource: 'status' },
       );
       await deleteObject(stage);
-      await reconcilerProcess(stage, stage, () => stage.client.get(stage.ref)).work();
+      await reconciled(stage, () => stage.client.get(stage.ref));
       await stage.rest();
     },
     process: restoringProcess,

@@ -16,13 +16,10 @@ export function modelStage(): Stage {
   const client = new FakeApiServer();
   const objects = client.of(kind.plural);
   const memory = new MemoryStorage();
-  const versions = new Map<string, string[]>();
+  const versions = new Map<string, readonly string[]>();
   const rowsAtTheEnd = new Map<string, Promise<StoredObject | undefined>>();
   objects.onErase = ({ metadata }) => rowsAtTheEnd.set(metadata.uid, memory.getById(kind, metadata.uid));
-  const storage = observed(memory, async (row) => {
-    const stored = await memory.getById(row.kind, row.uid);
-    versions.set(row.uid, [...(versions.get(row.uid) ?? []), stored?.resourceVersion ?? '0']);
-  });
+  const storage = observed(memory, versions, memory);
   const resource = { group: 'michelangelo.api', version: 'v2', plural: kind.plural };
   const stage: Stage = {
     kind,
@@ -47,9 +44,13 @@ export function modelStage(): Stage {
   return stage;
 }
 
-/** The storage, with a look at the row after every write. */
-export function observed(storage: MetadataStorage, look: (row: ObjectRow) => Promise<void>): MetadataStorage {
-  const writes: ReadonlySet<string | symbol> = new Set(['upsert', 'requestEviction', 'delete', 'finish']);
+/** The storage, with a note of the row's version after every write. What an operator sets back begins anew. */
+export function observed(
+  storage: MetadataStorage,
+  versions: Map<string, readonly string[]>,
+  looker: Pick<MetadataStorage, 'getById'>,
+): MetadataStorage {
+  const writes: ReadonlySet<string | symbol> = new Set(['upsert', 'requestEviction', 'delete', 'finish', 'replace']);
   return new Proxy(storage, {
     get: (target, property) => {
       const value: unknown = Reflect.get(target, property, target);
@@ -58,7 +59,10 @@ export function observed(storage: MetadataStorage, look: (row: ObjectRow) => Pro
       if (!writes.has(property)) return method;
       return async (...args: readonly unknown[]) => {
         const outcome = await method(...args);
-        await look(args[0] as ObjectRow);
+        const { kind, uid } = args[0] as ObjectRow;
+        const stored = await looker.getById(kind, uid);
+        const before = property === 'replace' ? [] : (versions.get(uid) ?? []);
+        versions.set(uid, [...before, stored?.resourceVersion ?? '0']);
         return outcome;
       };
     },

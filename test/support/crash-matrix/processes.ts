@@ -2,9 +2,10 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { allKinds } from '../../../src/api/kinds.ts';
 import { DRAIN_MARKER, FINALIZER, LAST_APPLIED_ANNOTATION } from '../../../src/api/names.ts';
 import type { KubernetesObject } from '../../../src/api/object.ts';
-import { type Clock, systemClock } from '../../../src/base/clock.ts';
+import type { Clock } from '../../../src/base/clock.ts';
 import type { KubeClient, ObjectRef } from '../../../src/kube/client.ts';
 import { encodeObject } from '../../../src/proto/encode.ts';
 import type { ReconcileResult } from '../../../src/runtime/reconcile.ts';
@@ -19,6 +20,7 @@ import type { OutageRelease } from '../../../src/sync/outage-release.ts';
 import { ObjectReconciler, type ReconcilerOptions } from '../../../src/sync/reconciler.ts';
 import { restore } from '../../../src/sync/restore.ts';
 import { Spool } from '../../../src/sync/spool.ts';
+import { type JumpingClock, jumpingClock } from '../jumping-clock.ts';
 import type { FaultyPorts } from './faulty.ts';
 import type { Process, Read, Stage } from './run.ts';
 import { SECRET, tracesOf } from './traces.ts';
@@ -42,6 +44,15 @@ export async function createObject(stage: Stage, birth: Birth = {}): Promise<Kub
   });
 }
 
+const clocks = new WeakMap<Stage, JumpingClock>();
+
+/** What all processes of a stage take the time from. */
+export function clockOf(stage: Stage): JumpingClock {
+  const clock = clocks.get(stage) ?? jumpingClock();
+  clocks.set(stage, clock);
+  return clock;
+}
+
 /** The program's own reconciler over the faulty ports. */
 export function reconcilerProcess(
   stage: Stage,
@@ -58,7 +69,7 @@ export function reconcilerProcess(
     storage: ports.storage,
     encode: encodeObject,
     evictImmutableKinds: false,
-    clock: systemClock,
+    clock: clockOf(stage).clock,
     logger: traces.logger,
     witness: (object, reason, note) => traces.notices.push({ uid: object.metadata.uid, reason, note }),
     ...more,
@@ -74,7 +85,13 @@ const spoolOf = new WeakMap<Stage, string>();
 export function releasingProcess(stage: Stage, ports: FaultyPorts, read: Read): Process {
   const directory = spoolOf.get(stage) ?? mkdtempSync(join(spools, 'cell-'));
   spoolOf.set(stage, directory);
-  const spool = new Spool({ directory, maxBytes: 1_000_000, sensitive: maskedValues, logger: tracesOf(stage).logger });
+  const spool = new Spool({
+    directory,
+    kinds: allKinds,
+    maxBytes: 10_000_000,
+    sensitive: maskedValues,
+    logger: tracesOf(stage).logger,
+  });
   const outage: OutageRelease = {
     isDue: () => true,
     keep: (unsaved) => ports.other('disk: append', () => spool.append(unsaved)),
@@ -104,7 +121,14 @@ export function adoptingProcess(stage: Stage, ports: FaultyPorts, read: Read): P
 export function sweep(stage: Stage, client: KubeClient, read: Read): Promise<ReconcileResult> {
   const { resource, namespace, name } = stage.ref;
   const adoption = new Adoption({
-    ...{ resource, client, getObject: read, logger: tracesOf(stage).logger },
+    ...{
+      kind: stage.kind,
+      resource,
+      client,
+      getObject: read,
+      clock: clockOf(stage).clock,
+      logger: tracesOf(stage).logger,
+    },
     mayGuard: () => 'yes',
     pace: () => Promise.resolve(),
     onAdopted: () => undefined,

@@ -69,6 +69,8 @@ export interface Disturbance {
   /** Also happens at the following steps, while the process makes this many attempts. */
   readonly lasts?: number;
   at(scene: Scene): Promise<Blow | undefined>;
+  /** What an operator does about it, once the process has made some attempts or has come to rest. */
+  readonly remedy?: (stage: Stage) => Promise<void>;
 }
 
 export interface Scene {
@@ -84,6 +86,8 @@ export interface Cell {
   readonly violations: readonly string[];
 }
 
+/** After so many attempts an operator comes. */
+const UNTIL_REMEDY = 3;
 /** More attempts than any flow needs; after so many it is called wedged. */
 const ATTEMPTS = 60;
 
@@ -140,6 +144,7 @@ class FlowRun {
   #attempt = 0;
   /** The attempt in which the disturbance began. */
   #disturbedIn: number | undefined;
+  #remedied = false;
   #ports: FaultyPorts;
   #process: Process;
 
@@ -155,10 +160,21 @@ class FlowRun {
   async settle(): Promise<void> {
     for (this.#attempt = 1; this.#attempt <= ATTEMPTS; this.#attempt += 1) {
       const delayMs = await this.#try();
-      if (delayMs === undefined) return;
-      await this.#stage.wait(delayMs, this.#lastRead?.metadata.resourceVersion);
+      const remedied = await this.#remedy(delayMs);
+      if (delayMs === undefined && !remedied) return;
+      await this.#stage.wait(delayMs ?? 0, this.#lastRead?.metadata.resourceVersion);
     }
     this.complaints.push('no wedge: the flow never came to rest');
+  }
+
+  /** Whether an operator did something just now. */
+  async #remedy(delayMs: number | undefined): Promise<boolean> {
+    const remedy = this.#fault?.disturbance.remedy;
+    if (remedy === undefined || this.#remedied || this.#disturbedIn === undefined) return false;
+    if (delayMs !== undefined && this.#attempt < this.#disturbedIn + UNTIL_REMEDY) return false;
+    this.#remedied = true;
+    await remedy(this.#stage);
+    return true;
   }
 
   /** Milliseconds until the next attempt, or undefined when there is nothing left to do. */

@@ -25,7 +25,10 @@ export interface Outage {
 
 export interface Servers {
   readonly client: KubeClient;
+  /** Of the flows. */
   readonly storage: MetadataStorage;
+  /** Of the one who looks, to whom nothing happens but that the server ends. */
+  readonly evidence: Pick<MetadataStorage, 'getById'>;
   readonly namespace: string;
 }
 
@@ -81,19 +84,16 @@ export class ServerStages {
   }
 
   next(): Stage {
-    const { client, storage, namespace } = this.#servers;
+    const { client, storage, evidence, namespace } = this.#servers;
     this.#count += 1;
     const name = `cell-${this.#count}`;
     const ref = { resource, namespace, name };
-    const versions = new Map<string, string[]>();
+    const versions = new Map<string, readonly string[]>();
     const stage: Stage = {
       kind,
       ref,
       client,
-      storage: observed(storage, async (row) => {
-        const stored = await storage.getById(row.kind, row.uid);
-        versions.set(row.uid, [...(versions.get(row.uid) ?? []), stored?.resourceVersion ?? '0']);
-      }),
+      storage: observed(storage, versions, evidence),
       wait: async (milliseconds, seen) => {
         await this.#outage;
         await (milliseconds > 5000 ? this.#untilNewer(name, seen) : delay(Math.min(milliseconds, POLL_MS)));
@@ -201,7 +201,7 @@ export class ServerStages {
     const lives = livesOf(this.#changes.get(stage.ref.name) ?? []);
     const rows = new Map<string, StoredObject>();
     for (const { uid } of lives) {
-      const row = await this.#servers.storage.getById(kind, uid);
+      const row = await this.#servers.evidence.getById(kind, uid);
       if (row !== undefined) rows.set(uid, row);
     }
     const { logger, notices } = tracesOf(stage);

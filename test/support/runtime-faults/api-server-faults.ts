@@ -32,7 +32,7 @@ export function apiServerFaults(world: () => World): void {
         proxy.refuse(undefined);
         await watched.settles();
         assertApart(refused, RETRY_AFTER_S * 1000);
-        assert.deepEqual(kindsSince(proxy.requests, before), new Set(['watch']));
+        assert.ok(!kindsSince(proxy.requests, before).has('list'));
       },
     );
   }
@@ -93,7 +93,7 @@ export function apiServerFaults(world: () => World): void {
     proxy.breakNext(() => broken.resolve(undefined));
     await Promise.all([write(), broken.promise]);
     await watched.settles();
-    assert.deepEqual(kindsSince(proxy.requests, before), new Set(['watch']));
+    assert.ok(!kindsSince(proxy.requests, before).has('list'));
   });
 
   scenario(

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { allKinds } from '../../../src/api/kinds.ts';
 import type { KubernetesObject } from '../../../src/api/object.ts';
 import { ApiAccessReviewer } from '../../../src/app/access-reviewer.ts';
 import { watchNames } from '../../../src/app/name-watch.ts';
@@ -8,7 +9,9 @@ import { within } from '../../../src/app/within.ts';
 import { systemClock } from '../../../src/base/clock.ts';
 import { CodedError } from '../../../src/base/errors.ts';
 import type { JsonObject } from '../../../src/base/json.ts';
+import { createWebhookMetrics } from '../../../src/base/metrics.ts';
 import { remember } from '../../../src/gitops/remembered-names.ts';
+import type { KubeClient } from '../../../src/kube/client.ts';
 import { KubeError } from '../../../src/kube/errors.ts';
 import type { ListQuery } from '../../../src/storage/list-query.ts';
 import { eventually } from '../../support/eventually.ts';
@@ -16,6 +19,7 @@ import { FakeClock } from '../../support/fake-clock.ts';
 import { FakeKubeClient } from '../../support/fake-kube-client.ts';
 import { aModel } from '../../support/objects.ts';
 import { RecordingLogger } from '../../support/recording-logger.ts';
+import { ScriptedClient } from '../kube/scripted-client.ts';
 
 const { signal } = new AbortController();
 const never = new Promise<never>(() => undefined);
@@ -26,8 +30,10 @@ describe('asking the API server what a user may do', () => {
 
   function reviewer(answer: () => Promise<JsonObject>, clock: FakeClock = new FakeClock()) {
     const created: unknown[] = [];
+    // Every call has a deadline, and the signal of it.
     const create = async (...args: unknown[]): Promise<KubernetesObject> => {
-      created.push(args);
+      assert.ok((args.at(-1) as { readonly signal?: unknown }).signal instanceof AbortSignal);
+      created.push(args.slice(0, -1));
       return (await answer()) as unknown as KubernetesObject;
     };
     const logger = new RecordingLogger();
@@ -98,7 +104,7 @@ describe('asking the API server what a user may do', () => {
 });
 
 describe('finding out whether a kind has objects', () => {
-  const resource = { plural: 'models', version: 'v2' };
+  const resource = { group: 'michelangelo.api', plural: 'models', version: 'v2' };
 
   function census(inCluster: number, archived?: number | Error, clock: FakeClock = new FakeClock()) {
     const asked: unknown[] = [];
@@ -116,7 +122,7 @@ describe('finding out whether a kind has objects', () => {
     const storage = archived === undefined ? undefined : () => Promise.resolve({ list: rows });
     const logger = new RecordingLogger();
     const client = () => Promise.resolve({ list });
-    return { asked, logger, census: new ClusterCensus({ client, storage, clock, logger }) };
+    return { asked, logger, census: new ClusterCensus({ kinds: allKinds, client, storage, clock, logger }) };
   }
 
   it('has some where the cluster has one, and does not ask the database', async () => {
@@ -141,7 +147,13 @@ describe('finding out whether a kind has objects', () => {
   });
 
   it('needs no database for kinds that are never copied', async () => {
-    assert.equal(await census(0).census.hasObjects({ plural: 'ingesters', version: 'v2' }, signal), 'none');
+    assert.equal(
+      await census(0).census.hasObjects(
+        { group: 'ingester.michelangelo.api', plural: 'ingesters', version: 'v1' },
+        signal,
+      ),
+      'none',
+    );
   });
 
   it('does not know what a failure would have said, and logs it', async () => {
@@ -152,7 +164,7 @@ describe('finding out whether a kind has objects', () => {
 
   it('does not know what comes too late', async () => {
     const clock = new FakeClock();
-    const options = { client: () => never, storage: undefined, clock, logger: new RecordingLogger() };
+    const options = { kinds: allKinds, client: () => never, storage: undefined, clock, logger: new RecordingLogger() };
     const late = new ClusterCensus(options).hasObjects(resource, signal);
     await clock.advance(3500);
     assert.equal(await late, 'unknown');
@@ -194,11 +206,12 @@ describe('following the names of objects that left', () => {
     data: remember({}, [{ ...name, record }]),
   };
   const logger = new RecordingLogger();
+  const metrics = createWebhookMetrics();
 
   it('knows nothing and connects to nothing unless it is switched on', async () => {
     const client = (): Promise<never> => assert.fail('connected');
     const rememberedNames = { enabled: false, namespace: 'ingester-system' };
-    const names = watchNames({ rememberedNames }, { client, clock: systemClock, logger });
+    const names = watchNames({ rememberedNames }, { client, clock: systemClock, logger, metrics });
     assert.equal(names.recall(name), undefined);
     await names.stop();
   });
@@ -212,11 +225,28 @@ describe('following the names of objects that left', () => {
       return attempts === 1 ? Promise.reject(new CodedError('TEST_SETUP', 'no token yet')) : Promise.resolve(client);
     };
     const rememberedNames = { enabled: true, namespace: 'ingester-system' };
-    const names = watchNames({ rememberedNames }, { client: connect, clock: systemClock, logger });
+    const names = watchNames({ rememberedNames }, { client: connect, clock: systemClock, logger, metrics });
     assert.equal(names.recall(name), undefined);
     await eventually(() => assert.deepEqual(names.recall(name), record));
     client.put({ ...configMap, data: {} });
     await eventually(() => assert.equal(names.recall(name), undefined));
+    await names.stop();
+  });
+
+  it('says so, and begins anew, where the watch stalls', async () => {
+    const [clock, stalling] = [new FakeClock(), new ScriptedClient()];
+    const own = { logger: new RecordingLogger(), metrics: createWebhookMetrics() };
+    const client = (): Promise<KubeClient> => Promise.resolve(stalling as unknown as KubeClient);
+    const names = watchNames({ rememberedNames: { enabled: true, namespace: 'ns' } }, { client, clock, ...own });
+    await eventually(() => assert.equal(stalling.open, 1));
+    await clock.advance(70_000);
+    assert.deepEqual(
+      own.logger.lines.filter(({ level }) => level === 'error').map(({ work }) => work),
+      ['list configmaps'],
+    );
+    assert.match(await own.metrics.registry.metrics(), /ingester_work_stalled_total\{work="list configmaps"\} 1/);
+    await clock.advance(60_000);
+    assert.ok(stalling.watches.length > 1, 'it asks again');
     await names.stop();
   });
 });

@@ -66,6 +66,19 @@ describe('configuration', () => {
     assert.match(problems('mysql: {host: "${DB_HOST}"}')['mysql.host'] ?? '', /DB_HOST is not set/);
   });
 
+  it('refuses an environment that switches storage on against the file, which the webhook follows', () => {
+    const variable = 'INGESTER_METADATA_STORAGE_ENABLE_METADATA_STORAGE';
+    for (const said of ['false', '"false"']) {
+      const file = `metadataStorage: {enableMetadataStorage: ${said}}`;
+      assert.throws(
+        () => load(file, { [variable]: 'true' }),
+        /metadataStorage\.enableMetadataStorage: the file says false/,
+      );
+      assert.equal(load(file, { [variable]: 'false' }).metadataStorage.enableMetadataStorage, false);
+    }
+    assert.equal(load('', { [variable]: 'true' }).metadataStorage.enableMetadataStorage, true);
+  });
+
   it('reads the password from a file', () => {
     const file = join(directory, 'password');
     writeFileSync(file, 's3cr3t\n');

@@ -10,6 +10,7 @@ import { FakeClock } from '../../support/fake-clock.ts';
 import { FakeKubeClient } from '../../support/fake-kube-client.ts';
 import { aModel } from '../../support/objects.ts';
 import { RecordingLogger } from '../../support/recording-logger.ts';
+import { added, changed, gone, listEnd, ScriptedClient } from './scripted-client.ts';
 
 const resource = { group: 'michelangelo.api', version: 'v2', plural: 'models' };
 
@@ -56,6 +57,32 @@ function setUp<Store extends ObjectStore>(store: Store, { streaming = true } = {
   const calls = (name: string) => client.calls.filter((call) => call === name).length;
   return { client, clock, logger, informer, registration, start, take, calls };
 }
+
+describe('Informer, after a restore of the server', () => {
+  it('follows an object that had ended and is there again in an earlier state', async () => {
+    const client = new ScriptedClient();
+    const down = new KubeError('Unavailable', 'connection refused');
+    client.watchScripts.push([added('a', '300'), listEnd('800'), gone('a', '900'), down]);
+    client.watchScripts.push([added('a', '400'), changed('a', '420'), listEnd('500'), changed('a', '510'), 'wait']);
+    client.versions.push('450');
+    const [clock, logger, store, stop] = [
+      new FakeClock(),
+      new RecordingLogger(),
+      new FullStore(),
+      new AbortController(),
+    ];
+    const common = { resource, store, clock, logger, random: () => 0 };
+    const informer = new Informer({ client: client, ...common });
+    const versions: string[] = [];
+    const note = (object: KubernetesObject): void => void versions.push(object.metadata.resourceVersion);
+    informer.addHandler({ add: note, update: (_before, after) => note(after), delete: () => undefined });
+    const finished = informer.run(stop.signal);
+    await clock.advance(800 + 1600);
+    assert.deepEqual(versions, ['300', '400', '420', '510']);
+    stop.abort();
+    await finished;
+  });
+});
 
 for (const streaming of [true, false]) {
   describe(`Informer over a ${streaming ? 'streaming' : 'paged'} list`, () => {

@@ -1,6 +1,7 @@
 // The scenarios of client-go's reflector, by its names.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { Watchdog } from '../../../src/base/watchdog.ts';
 import type { KubeClient } from '../../../src/kube/client.ts';
 import { KubeError } from '../../../src/kube/errors.ts';
 import { Reflector } from '../../../src/kube/reflector.ts';
@@ -30,13 +31,21 @@ interface Fixture {
   readonly logger: RecordingLogger;
   readonly sink: RecordingSink;
   readonly reflector: Reflector;
+  readonly watchdog: Watchdog;
+  /** From which version to which the server went back, as the reflector told. */
+  readonly wentBack: readonly string[];
   /** Stops it and proves that nothing is left. */
   readonly end: () => Promise<void>;
 }
 
 /** Runs a reflector against watches that do what the scripts say, in turn. */
-async function run(scripts: readonly (readonly Step[])[], lists: ScriptedClient['listScripts'] = []): Promise<Fixture> {
+async function run(
+  scripts: readonly (readonly Step[])[],
+  lists: ScriptedClient['listScripts'] = [],
+  versions: ScriptedClient['versions'] = [],
+): Promise<Fixture> {
   const client = new ScriptedClient();
+  client.versions.push(...versions);
   client.watchScripts.push(...scripts);
   client.listScripts.push(...lists);
   const [clock, logger, sink, stop] = [
@@ -45,16 +54,19 @@ async function run(scripts: readonly (readonly Step[])[], lists: ScriptedClient[
     new RecordingSink(),
     new AbortController(),
   ];
-  const options = { client: client as unknown as KubeClient, resource, sink, clock, logger, random: () => 0 };
-  const reflector = new Reflector(options);
-  const finished = reflector.run(stop.signal);
+  const wentBack: string[] = [];
+  const onWentBack = (from: string, to: string): void => void wentBack.push(`${from} to ${to}`);
+  const watchdog = new Watchdog({ clock, logger });
+  const parts = { client: client as unknown as KubeClient, resource, sink, clock, logger, watchdog, onWentBack };
+  const reflector = new Reflector({ ...parts, random: () => 0 });
+  const finished = Promise.all([reflector.run(stop.signal), watchdog.run(stop.signal)]);
   await clock.advance(0);
   const end = async (): Promise<void> => {
     stop.abort();
     await finished;
     assert.deepEqual([clock.pending, client.open], [0, 0], 'a timer or a watch is left');
   };
-  return { client, clock, logger, sink, reflector, end };
+  return { client, clock, logger, sink, reflector, watchdog, wentBack, end };
 }
 
 /** Whether each watch was a streaming list, and from which version it went. */
@@ -117,7 +129,7 @@ describe('Reflector', () => {
     await fixture.end();
   });
 
-  it('TestReflectorWatchListPageSize: pages have 500 objects, of the newest state', async () => {
+  it('TestReflectorWatchListPageSize: pages begin with few objects, of the newest state', async () => {
     const page = (name: string, continueToken: string | undefined) => ({
       items: [object(name, '1')],
       resourceVersion: '9',
@@ -127,8 +139,8 @@ describe('Reflector', () => {
     assert.deepEqual(
       fixture.client.lists.map(({ limit, continueToken, resourceVersion }) => [limit, continueToken, resourceVersion]),
       [
-        [500, undefined, undefined],
-        [500, 'next', undefined],
+        [4, undefined, undefined],
+        [16, 'next', undefined],
       ],
     );
     // The one that was refused has started, too.
@@ -161,6 +173,7 @@ describe('Reflector', () => {
       [bookmark('40')],
       [bookmark('39'), 'wait'],
     ]);
+    await fixture.clock.advance(10_000);
     assert.deepEqual(watchesOf(fixture), ['list', 'watch 11', 'watch 13', 'watch 40']);
     assert.equal(fixture.reflector.resourceVersion, '40');
     await fixture.end();
@@ -183,6 +196,103 @@ describe('Reflector', () => {
     assert.equal(client.watches[0]?.silenceMs, 2000);
     stop.abort();
     await finished;
+  });
+});
+
+describe('Reflector, after a restore of the server', () => {
+  it('lists again where the server is behind the version it watched, and says so once', async () => {
+    const fixture = await run(
+      [
+        [listEnd('1000'), down],
+        [added('a', '400'), listEnd('500'), 'wait'],
+      ],
+      [],
+      ['450'],
+    );
+    await fixture.clock.advance(800 + 1600);
+    assert.deepEqual(watchesOf(fixture), ['list', 'list']);
+    assert.deepEqual(fixture.wentBack, ['1000 to 450']);
+    assert.equal(fixture.reflector.resourceVersion, '500');
+    assert.equal(fixture.logger.lines.filter(({ level }) => level === 'error').length, 1);
+    await fixture.end();
+  });
+
+  it('says so where a list shows it, too', async () => {
+    const fixture = await run([
+      [listEnd('1000'), expired],
+      [listEnd('500'), 'wait'],
+    ]);
+    assert.deepEqual(fixture.wentBack, ['1000 to 500']);
+    await fixture.end();
+  });
+
+  it('has seen nothing of the new history until that was listed', async () => {
+    const fixture = await run([[listEnd('1000'), down], ['wait']], [], ['450']);
+    await fixture.clock.advance(800);
+    assert.equal(fixture.reflector.resourceVersion, '');
+    await fixture.end();
+  });
+
+  it('resumes the watch where the server is at the same version or a later one, and while its version is unknown', async () => {
+    const fixture = await run([[listEnd('7'), down], [down], ['wait']], [], ['7', down, '8']);
+    await fixture.clock.advance(20_000);
+    assert.deepEqual([watchesOf(fixture), fixture.wentBack], [['list', 'watch 7', 'watch 7'], []]);
+    await fixture.end();
+  });
+
+  it('lists again after a watch that brought neither an event nor a bookmark for more than two minutes', async () => {
+    const fixture = await run([[listEnd('7'), down], ['wait'], [listEnd('9'), 'wait']]);
+    await fixture.clock.advance(800 + 134_000);
+    assert.deepEqual(watchesOf(fixture), ['list', 'watch 7']);
+    await fixture.clock.advance(10_000);
+    assert.deepEqual(watchesOf(fixture), ['list', 'watch 7', 'list']);
+    assert.match(fixture.logger.messages().join(), /neither an event nor a bookmark/);
+    await fixture.end();
+  });
+
+  it('resumes a watch that fell silent after events, and lists again where that brings nothing either', async () => {
+    const fixture = await run([[listEnd('7'), 'wait'], ['wait'], [listEnd('9'), 'wait']]);
+    await fixture.clock.advance(145_000);
+    assert.deepEqual(watchesOf(fixture), ['list', 'watch 7']);
+    await fixture.clock.advance(145_000);
+    assert.deepEqual(watchesOf(fixture), ['list', 'watch 7', 'list']);
+    await fixture.end();
+  });
+});
+
+describe('Reflector, with a server that answers at once and to no avail', () => {
+  it('lists no more than a few times a minute where every watch expires', async () => {
+    const fixture = await run(Array.from({ length: 1000 }, (_, version) => [listEnd(String(version + 1)), expired]));
+    await fixture.clock.advance(60_000);
+    assert.ok(fixture.client.watches.length <= 8, `${fixture.client.watches.length} lists in a minute`);
+    await fixture.end();
+  });
+
+  it('pages no more than a few times a minute where every watch expires', async () => {
+    const scripts: readonly Step[][] = [[refusesStreams], ...Array.from({ length: 1000 }, () => [expired])];
+    const fixture = await run(scripts);
+    await fixture.clock.advance(60_000);
+    assert.ok(fixture.client.lists.length <= 8, `${fixture.client.lists.length} lists in a minute`);
+    await fixture.end();
+  });
+
+  it('watches no more than a few times a minute where every watch ends after its first event', async () => {
+    const fixture = await run([
+      [listEnd('1')],
+      ...Array.from({ length: 1000 }, (_, version) => [bookmark(String(version + 2))]),
+    ]);
+    await fixture.clock.advance(60_000);
+    assert.ok(fixture.client.watches.length <= 9, `${fixture.client.watches.length} watches in a minute`);
+    await fixture.end();
+  });
+
+  it('breaks off a list that brings nothing for a minute, and tries again', async () => {
+    const fixture = await run([['wait'], [listEnd('2'), 'wait']]);
+    await fixture.clock.advance(60_000);
+    assert.match(String(fixture.watchdog.problem), /^list models was broken off/);
+    await fixture.clock.advance(10_000);
+    assert.deepEqual([watchesOf(fixture), fixture.watchdog.problem], [['list', 'list'], undefined]);
+    await fixture.end();
   });
 });
 

@@ -8,11 +8,13 @@ import { aModel } from '../../support/objects.ts';
 export type Step = WatchEvent | KubeError | 'wait';
 
 /** A server that answers watches and lists in turn as it was told; without a script it waits, and lists nothing. */
-export class ScriptedClient implements Pick<KubeClient, 'list' | 'watch'> {
+export class ScriptedClient implements Pick<KubeClient, 'list' | 'newestVersion' | 'watch'> {
   readonly watches: WatchOptions[] = [];
   readonly lists: ListOptions[] = [];
   readonly watchScripts: (readonly Step[])[] = [];
   readonly listScripts: (ListPage | KubeError)[] = [];
+  /** Answers to those who ask for the newest version, in turn; then one above all others. */
+  readonly versions: (string | KubeError)[] = [];
   /** Watches that are open. */
   open = 0;
   #break: (error: KubeError) => void = () => undefined;
@@ -25,6 +27,11 @@ export class ScriptedClient implements Pick<KubeClient, 'list' | 'watch'> {
   list(_resource: unknown, options: ListOptions): Promise<ListPage> {
     this.lists.push(options);
     const answer = this.listScripts.shift() ?? { items: [], resourceVersion: '1', continueToken: undefined };
+    return answer instanceof KubeError ? Promise.reject(answer) : Promise.resolve(answer);
+  }
+
+  newestVersion(): Promise<string> {
+    const answer = this.versions.shift() ?? '999999';
     return answer instanceof KubeError ? Promise.reject(answer) : Promise.resolve(answer);
   }
 

@@ -96,7 +96,7 @@ describe('the children of an Ingester resource', () => {
       networkChildren(parent, { ...spec, ...more }).map(({ kind }) => kind.kind);
     assert.deepEqual(kindsOf({ networking: { hosts, ingress: {} } }), ['Ingress']);
     assert.deepEqual(kindsOf({ networking: { hosts, httpRoute: { parentRefs: [{ name: 'g' }] } } }), ['HTTPRoute']);
-    assert.deepEqual(kindsOf({ networkPolicy: {} }), ['NetworkPolicy', 'NetworkPolicy', 'NetworkPolicy']);
+    assert.deepEqual(kindsOf({ networkPolicy: {} }), Array(4).fill('NetworkPolicy'));
   });
 
   it('show the metrics of every component under the jobs that the alerts select', () => {

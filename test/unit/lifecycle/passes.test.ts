@@ -48,12 +48,22 @@ function setUp(lifecycle: object = {}, known: object = {}, remembered?: string) 
     metrics: { forResource: () => ({ read: () => undefined, gone: () => undefined }) },
     memory: { recall: () => Promise.resolve(remembered), remember: () => Promise.resolve() },
     canary: { seen: (key) => void touched.push(key), gone: () => undefined },
+    repository: () => Promise.resolve('michelangelo-ingester'),
   });
-  const spec = { version: '1.0.0', database: { credentialsSecret: 's' }, components: { sync: {} }, lifecycle };
+  const spec = {
+    version: '1.0.0',
+    database: { credentialsSecret: 'ingester-mysql' },
+    components: { sync: {} },
+    lifecycle,
+  };
   const metadata = { namespace: 'n', name: 'one', uid: parent.uid, resourceVersion: '1', generation: 1 };
-  server
-    .of('ingesters')
-    .put({ apiVersion: 'michelangelo.api/v2', kind: 'Ingester', metadata, spec, status: known } as KubernetesObject);
+  server.of('ingesters').put({
+    apiVersion: 'ingester.michelangelo.api/v1',
+    kind: 'Ingester',
+    metadata,
+    spec,
+    status: known,
+  } as KubernetesObject);
   const passes = async (count: number): Promise<void> => {
     for (let done = 0; done < count; done += 1) await reconciler.reconcile(KEY, { signal });
   };
@@ -98,7 +108,7 @@ describe('a pass', () => {
     const lifecycle = { ...noLifecycle, pipeline: 'Restoring', maintenance: true, attempt };
     const { server, passes } = setUp({ ...noTasks, maintenancePage: {} }, { lifecycle });
     const object = server.of('ingesters').object(KEY)!;
-    const components = { query: { certificateSecret: 'tls' } };
+    const components = { query: { certificateSecret: 'ingester-tls' } };
     server.of('ingesters').put({ ...object, spec: { ...(object['spec'] as object), components } });
     const page = (): unknown => server.of('deployments').object('n/one-maintenance-page');
     await passes(2);

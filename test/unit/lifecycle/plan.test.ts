@@ -208,14 +208,26 @@ describe('a refusal', () => {
     assert.deepEqual(ways.map(target), ['0.9.0', '1.0.0', '1.0.0', '1.0.0']);
   });
 
-  it('goes on without order between versions, and says so once', () => {
-    const made = plan(asking({ version: 'nightly' }));
-    assert.equal(made.status.target?.spec.version, 'nightly');
-    assert.ok(made.events.some(({ reason }) => reason === 'VersionComparisonSkipped'));
-    assert.ok(
-      !plan(asking({ version: 'nightly' }, { status: made.status })).events.some(
-        ({ reason }) => reason === 'VersionComparisonSkipped',
-      ),
+  it('holds back a version without an order, and one that comes after it, so that two steps are no way down', () => {
+    const target = (migratedVersion: string, version: string, way = ''): string | undefined => {
+      const { status } = plan(asking({}));
+      const annotations = { [ALLOW_DOWNGRADE_ANNOTATION]: way };
+      return plan(asking({ version }, { status: { ...status, migratedVersion }, annotations })).status.target?.spec
+        .version;
+    };
+    const held = '1.0.0';
+    assert.equal(target('1.0.0', 'nightly'), held);
+    assert.equal(target('1.0.0', 'nightly', 'nightly'), held);
+    assert.equal(target('1.0.0', 'nightly', '1.0.0:nightly'), 'nightly');
+    assert.equal(target('nightly', '0.9.0'), held);
+    assert.equal(target('nightly', '2.0.0'), held);
+    assert.equal(target('nightly', '0.9.0', '1.0.0:0.9.0'), held);
+    assert.equal(target('nightly', '0.9.0', 'nightly:0.9.0'), '0.9.0');
+    assert.equal(target('nightly', 'nightly'), 'nightly');
+    const { events } = plan(asking({ version: 'nightly' }));
+    assert.match(
+      events.find(({ reason }) => reason === 'DowngradeBlocked')?.note ?? '',
+      /cannot be compared.*1\.0\.0:nightly/,
     );
   });
 

@@ -239,6 +239,16 @@ describe('the service', () => {
     assert.ok(!JSON.stringify(logger.lines).includes('xgboost'));
   });
 
+  it('logs everything that a user was served, and few of the refusals', async () => {
+    const { storage, logger, get } = setUp();
+    await fill(storage);
+    for (let index = 0; index < 30; index += 1) await get('/models?limit=nonsense');
+    for (let index = 0; index < 30; index += 1) await get('/namespaces/a/models/m1');
+    const logged = (status: number): number =>
+      logger.lines.filter((line) => line.message === 'Answered' && line['status'] === status).length;
+    assert.deepEqual([logged(400), logged(200)], [20, 30]);
+  });
+
   it('serves no other form than JSON', async () => {
     assert.equal((await setUp().get('/models', 'application/yaml')).status, 406);
   });

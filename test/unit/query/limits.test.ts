@@ -2,29 +2,32 @@ import assert from 'node:assert/strict';
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { describe, it } from 'node:test';
+import request from 'supertest';
+import { RateLimits } from '../../../src/base/rate-limits.ts';
 import { RequestTime } from '../../../src/query/request-time.ts';
-import { UserLimits } from '../../../src/query/user-limits.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { modelKind } from '../../support/objects.ts';
-import { fill, messageIn, queryApp } from '../../support/query-app.ts';
+import { base, fill, messageIn, queryApp } from '../../support/query-app.ts';
 
 const never = new Promise<never>(() => undefined);
 
 describe('the limit of a user', () => {
   it('lets a burst through, then as many as the rate allows', async () => {
     const clock = new FakeClock();
-    const limits = new UserLimits({ clock, perSecond: 2, burst: 3 });
+    const limits = new RateLimits({ clock, perSecond: 2, burst: 3 });
     assert.deepEqual(
       [1, 2, 3, 4].map(() => limits.take('alice')),
-      [undefined, undefined, undefined, 1],
+      [undefined, undefined, undefined, 0.5],
     );
     assert.equal(limits.take('bob'), undefined, 'another user has a bucket of his own');
     await clock.advance(500);
-    assert.deepEqual([limits.take('alice'), limits.take('alice')], [undefined, 1]);
+    assert.deepEqual([limits.take('alice'), limits.take('alice')], [undefined, 0.5]);
+    limits.giveBack('alice');
+    assert.equal(limits.take('alice'), undefined, 'what was given back can be taken again');
   });
 
   it('is no limit at rate 0', () => {
-    const limits = new UserLimits({ clock: new FakeClock(), perSecond: 0, burst: 1 });
+    const limits = new RateLimits({ clock: new FakeClock(), perSecond: 0, burst: 1 });
     assert.deepEqual(
       [1, 2, 3].map(() => limits.take('alice')),
       [undefined, undefined, undefined],
@@ -37,6 +40,16 @@ describe('the limit of a user', () => {
     const { status, headers, body } = await get('/models');
     assert.deepEqual([status, headers['retry-after']], [429, '1']);
     assert.match(messageIn(body), /"alice" asks too often/);
+  });
+});
+
+describe('discovery', () => {
+  it('is answered whatever the limits say, because namespaces are not deleted without it', async () => {
+    const { app, get } = queryApp({ limits: { maxInFlight: 0, userPerSecond: 1, userBurst: 1 } });
+    assert.equal((await get('/models')).status, 429);
+    for (const path of ['/apis', '/apis/stored.michelangelo.api', base, '/openapi/v2', '/version']) {
+      assert.equal((await request(app).get(path)).status, 200, path);
+    }
   });
 });
 

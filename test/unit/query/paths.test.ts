@@ -22,6 +22,19 @@ describe('the paths of the query API', () => {
   for (const [path, target] of known) it(`reads ${path}`, () => assert.deepEqual(parse(path), target));
 
   for (const path of [
+    '/namespaces/ml%20/models',
+    '/namespaces/ml/models/m1%20',
+    '/namespaces/ml/models/M1',
+    '/namespaces/ml.a/models/m1/incarnations',
+    `/namespaces/${'n'.repeat(64)}/models`,
+    `/namespaces/ml/models/${'m'.repeat(254)}/restore`,
+  ]) {
+    it(`finds nothing at ${path.slice(0, 50)}, which no object can be called`, () => {
+      assert.throws(() => parse(path), { reason: 'NotFound', message: /no object can have that name/ });
+    });
+  }
+
+  for (const path of [
     '/',
     '/namespaces/ml',
     '/models/m1',

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { CodedError } from '../../../src/base/errors.ts';
+import { KubeError } from '../../../src/kube/errors.ts';
 import { TerminalError } from '../../../src/runtime/errors.ts';
 import { done, type Reconcile, type ReconcileContext, type ReconcileResult } from '../../../src/runtime/reconcile.ts';
 import { scripted, start, unavailable } from './controller-fixture.ts';
@@ -48,6 +49,27 @@ describe('Controller, when a reconcile panics', () => {
     await clock.advance(0);
     assert.equal(metrics.panics, 0);
     await end();
+  });
+});
+
+describe('Controller, when the API server asks for time', () => {
+  it('comes again no sooner than it was asked to, and never later than the longest wait', async () => {
+    for (const [askedMs, waitMs] of [
+      [1500, 1500],
+      [10, 250],
+      [3_600_000, 2000],
+    ] as const) {
+      const busy = new KubeError('TooManyRequests', 'busy', { retryAfterMs: askedMs });
+      let runs = 0;
+      const reconcile = () => (++runs === 1 ? Promise.reject(busy) : Promise.resolve(done));
+      const { controller, clock, end } = start(reconcile);
+      controller.enqueue('a');
+      await clock.advance(waitMs - 1);
+      assert.equal(runs, 1);
+      await clock.advance(1);
+      assert.equal(runs, 2);
+      await end();
+    }
   });
 });
 

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { KubernetesObject } from '../../../src/api/object.ts';
 import type { ApplyOptions, ObjectRef } from '../../../src/kube/client.ts';
+import { KubeError } from '../../../src/kube/errors.ts';
 import { type ApplyTarget, applyFields, applyStatus } from '../../../src/runtime/field-group.ts';
 import { StatusLog } from '../../../src/runtime/status-log.ts';
 import { FakeKubeClient } from '../../support/fake-kube-client.ts';
@@ -97,6 +98,14 @@ describe('StatusLog', () => {
     await log.write(target, newer, { step: 'drain' });
     const newest = client.put({ ...newer, status: {} });
     assert.equal(log.latest(newest), newest);
+  });
+
+  it('believes the cache again after a conflict: a restore of etcd takes back what was written', async () => {
+    const { client, first, log } = setUp();
+    const written = await log.write(target, first, { step: 'drain' });
+    client.failures.push({ call: 'update', error: new KubeError('Conflict', 'the object has been modified') });
+    await assert.rejects(log.write(target, written, { step: 'other' }), { reason: 'Conflict' });
+    assert.equal(log.latest(first), first);
   });
 
   it('compares versions as numbers', () => {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { systemClock } from '../../../src/base/clock.ts';
+import { StorageProgramError } from '../../../src/storage/errors.ts';
 import type { WriteOutcome } from '../../../src/storage/metadata-storage.ts';
 import { GroupCommit } from '../../../src/storage/mysql/group-commit.ts';
 import { pendingWrite } from '../../../src/storage/mysql/pending-write.ts';
@@ -11,6 +12,15 @@ const ROWS = 128;
 const write = (index: number) =>
   pendingWrite(aModelRow({ uid: `uid-${index}` }), { statement: 'write', state: 'live' }, new Date());
 
+const settings = {
+  lanes: 1,
+  batch: { maxRows: ROWS, maxBytes: Infinity },
+  lingerMs: 0,
+  spacingMs: 0,
+  queueBytes: Infinity,
+  clock: systemClock,
+};
+
 describe('GroupCommit', () => {
   it('tells the callers of one transaction a few at a time, so that other lanes get their answers meanwhile', async () => {
     const batches: number[] = [];
@@ -19,12 +29,7 @@ describe('GroupCommit', () => {
         batches.push(writes.length);
         return Promise.resolve(writes.map((): WriteOutcome => 'inserted'));
       },
-      lanes: 1,
-      batch: { maxRows: ROWS, maxBytes: Infinity },
-      lingerMs: 0,
-      spacingMs: 0,
-      queueBytes: Infinity,
-      clock: systemClock,
+      ...settings,
     });
     let told = 0;
     const callers = Array.from({ length: ROWS }, async (_, index) => {
@@ -40,6 +45,21 @@ describe('GroupCommit', () => {
     const most = Math.max(...toldInTurns.slice(1).map((count, index) => count - (toldInTurns[index] ?? 0)));
     assert.deepEqual(batches, [ROWS]);
     assert.ok(most <= ROWS / 4, `${most} of ${ROWS} callers were told in one turn`);
+    await commits.close();
+  });
+
+  it('lets one write at which the program fails keep no other from its transaction', async () => {
+    const commits = new GroupCommit({
+      ...settings,
+      commit: (writes) => {
+        if (writes.some(({ row }) => row.uid === 'uid-5'))
+          return Promise.reject(new StorageProgramError('TypeError at a line'));
+        return Promise.resolve(writes.map((): WriteOutcome => 'inserted'));
+      },
+    });
+    const outcomes = await Promise.allSettled(Array.from({ length: 12 }, (_, index) => commits.submit(write(index))));
+    const failed = outcomes.flatMap(({ status }, index) => (status === 'rejected' ? [index] : []));
+    assert.deepEqual(failed, [5]);
     await commits.close();
   });
 });

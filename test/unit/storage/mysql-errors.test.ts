@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { NoAnswer } from '../../../src/storage/mysql/deadline.ts';
 import { translateMysqlError } from '../../../src/storage/mysql/mysql-errors.ts';
+import { isOutage } from '../../../src/sync/outage-release.ts';
 
 const fromServer = (errno: number, sqlMessage = 'text of the server') => ({ code: `ER_${errno}`, errno, sqlMessage });
 const codeOf = (error: unknown): string => translateMysqlError(error, 'the_database').code;
@@ -9,13 +11,15 @@ const table: readonly { code: string; retry: 'yes' | 'no'; numbers: readonly num
   {
     code: 'STORAGE_UNAVAILABLE',
     retry: 'yes',
-    numbers: [1040, 1053, 1077, 1290, 1792, 1836, 1927, 1969, 3024, 3169, 4031, 1021, 1114],
+    numbers: [
+      1040, 1047, 1053, 1077, 1129, 1203, 1226, 1290, 1317, 1461, 1792, 1836, 1927, 1969, 3024, 3169, 4031, 1021, 1114,
+    ],
   },
   { code: 'STORAGE_ACCESS_DENIED', retry: 'yes', numbers: [1044, 1045, 1698] },
   { code: 'STORAGE_DATABASE_MISSING', retry: 'yes', numbers: [1049] },
   { code: 'STORAGE_SCHEMA_MISSING', retry: 'yes', numbers: [1054, 1146] },
   { code: 'STORAGE_PERMISSION', retry: 'yes', numbers: [1142, 1143, 1227] },
-  { code: 'STORAGE_CONTENTION', retry: 'yes', numbers: [1205, 1213, 1020, 1062] },
+  { code: 'STORAGE_CONTENTION', retry: 'yes', numbers: [1205, 1213, 1020, 1062, 1180, 3101] },
   {
     code: 'ROW_REFUSED',
     retry: 'no',
@@ -34,11 +38,52 @@ describe('translateMysqlError', () => {
     });
   }
 
-  it('takes everything that did not come from the server for a lost connection', () => {
-    for (const code of ['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'PROTOCOL_CONNECTION_LOST', 'ENOTFOUND']) {
-      assert.equal(codeOf({ code, errno: -111, message: 'socket' }), 'STORAGE_UNAVAILABLE');
+  it('takes what the way to the server brings about for an outage', () => {
+    const sockets = [
+      'ECONNREFUSED',
+      'ECONNRESET',
+      'EPIPE',
+      'ETIMEDOUT',
+      'EHOSTUNREACH',
+      'ENOTFOUND',
+      'EAI_AGAIN',
+      'EPROTO',
+    ];
+    const driver = [
+      'PROTOCOL_CONNECTION_LOST',
+      'PROTOCOL_SEQUENCE_TIMEOUT',
+      'HANDSHAKE_SSL_ERROR',
+      'HANDSHAKE_NO_SSL_SUPPORT',
+    ];
+    const tls = [
+      'ERR_TLS_CERT_ALTNAME_INVALID',
+      'ERR_SSL_WRONG_VERSION_NUMBER',
+      'CERT_HAS_EXPIRED',
+      'SELF_SIGNED_CERT_IN_CHAIN',
+    ];
+    for (const code of [...sockets, ...driver, ...tls]) {
+      assert.equal(codeOf({ code, errno: -111, message: 'socket' }), 'STORAGE_UNAVAILABLE', code);
     }
-    assert.equal(codeOf(new TypeError('anything')), 'STORAGE_UNAVAILABLE');
+    const closed = "Can't add new command when connection is in closed state";
+    for (const error of [new NoAnswer('no answer within 1 ms'), new Error('Pool is closed.'), new Error(closed)]) {
+      assert.equal(codeOf(error), 'STORAGE_UNAVAILABLE', error.message);
+    }
+  });
+
+  it('takes an error of the program for what it is: no outage, retried, and its place is named without its text', () => {
+    const own = [new TypeError('s3cr3t is not a function'), new RangeError('s3cr3t'), new Error('s3cr3t')];
+    const ofNode = Object.assign(new TypeError('s3cr3t'), { code: 'ERR_INVALID_ARG_TYPE' });
+    // The driver marks so whatever is thrown while it takes up a statement.
+    const ofDriver = Object.assign(new TypeError('Bind parameters must not contain undefined'), { fatal: true });
+    for (const error of [...own, ofNode, ofDriver]) {
+      const translated = translateMysqlError(error, 'the_database');
+      assert.deepEqual(
+        [translated.code, translated.retry, isOutage(translated)],
+        ['STORAGE_PROGRAM_ERROR', 'yes', false],
+      );
+      assert.match(translated.message, new RegExp(`${error.name} at .*mysql-errors.test.ts:`));
+      assert.doesNotMatch(translated.message, /s3cr3t/);
+    }
   });
 
   it('names the column and never the value', () => {

@@ -80,3 +80,21 @@ describe('a field selector', () => {
     });
   }
 });
+
+describe('a selector of somebody who wants to keep the database busy', () => {
+  const repeated = (part: string, times: number): string => Array.from({ length: times }, () => part).join(',');
+
+  it('is refused where it has more than 64 requirements', () => {
+    assert.equal(parseLabelSelector(repeated('a', 64)).length, 1);
+    assert.throws(() => parseLabelSelector(repeated('a', 30_000)), /more than 64 requirements/);
+    assert.equal(parseFieldSelector(repeated('a=b', 64)).length, 1);
+    assert.throws(() => parseFieldSelector(repeated('a=b', 15_000)), /more than 64 requirements/);
+  });
+
+  it('is refused where all its requirements together have more than 1024 values', () => {
+    const values = Array.from({ length: 20 }, (_, index) => `v${index}`).join(',');
+    const selector = (sets: number) => Array.from({ length: sets }, (_, index) => `k${index} in (${values})`).join(',');
+    assert.equal(parseLabelSelector(selector(51)).length, 51);
+    assert.throws(() => parseLabelSelector(selector(52)), /more than 1024 values/);
+  });
+});

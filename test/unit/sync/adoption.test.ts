@@ -3,8 +3,10 @@ import { describe, it } from 'node:test';
 import { FINALIZER, UNGUARDED_ANNOTATION } from '../../../src/api/names.ts';
 import { KubeError } from '../../../src/kube/errors.ts';
 import { Adoption } from '../../../src/sync/adoption.ts';
+import { Troubles } from '../../../src/sync/troubles.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
 import { FakeKubeClient } from '../../support/fake-kube-client.ts';
-import { aModel } from '../../support/objects.ts';
+import { aModel, modelKind } from '../../support/objects.ts';
 import { RecordingLogger } from '../../support/recording-logger.ts';
 
 const KEY = 'a-namespace/a-model';
@@ -13,8 +15,12 @@ const resource = { group: 'michelangelo.api', version: 'v2', plural: 'models' };
 function setUp(mayGuard: 'yes' | 'no' | 'unknown' = 'yes') {
   const client = new FakeKubeClient();
   const state = { mayGuard, adopted: 0, paced: 0 };
+  const clock = new FakeClock();
+  const troubles = new Troubles(clock);
+  const notices: string[] = [];
   const adoption = new Adoption({
-    resource,
+    ...{ kind: modelKind, clock, troubles, resource },
+    witness: (_object, reason) => notices.push(reason),
     getObject: (key) => Promise.resolve(client.object(key)),
     client,
     mayGuard: () => state.mayGuard,
@@ -24,7 +30,7 @@ function setUp(mayGuard: 'yes' | 'no' | 'unknown' = 'yes') {
   });
   const reconcile = () => adoption.reconcile(KEY, { signal: new AbortController().signal });
   const finalizers = () => client.object(KEY)?.metadata.finalizers;
-  return { client, state, reconcile, finalizers };
+  return { client, state, reconcile, finalizers, troubles, notices };
 }
 
 describe('Adoption', () => {
@@ -90,5 +96,17 @@ describe('Adoption', () => {
     client.put(aModel({ finalizers: [] }));
     client.failures.push({ call: 'patch', error: new KubeError('Forbidden', 'no') });
     await assert.rejects(reconcile, KubeError);
+  });
+
+  it('says on the object and in the list of troubles that its finalizer is refused, until it is let through', async () => {
+    const { client, reconcile, troubles, notices, finalizers } = setUp();
+    client.put(aModel({ finalizers: [] }));
+    client.failures.push({ call: 'patch', error: new KubeError('Refused', 'says a policy') });
+    await assert.rejects(reconcile, { reason: 'Refused' });
+    assert.deepEqual(notices, ['WriteRefused']);
+    assert.equal(troubles.count, 1);
+    await reconcile();
+    assert.equal(troubles.count, 0);
+    assert.deepEqual(finalizers(), [FINALIZER]);
   });
 });

@@ -36,7 +36,8 @@ function setUp() {
   const found = async () => (await audit()).findings.map(({ finding, name }) => `${finding} ${name}`);
   const repair = async (more: { readonly restored?: 'set-back'; readonly maxPercent?: number } = {}) => {
     const { restored = 'keep', maxPercent = 10 } = more;
-    const options = { ...context, encode: encodeObject, limits: { maxPercent }, mayGuard: true, restored } as const;
+    const shared = { encode: encodeObject, kinds: [{ kind: modelKind, resource }], mayGuard: true } as const;
+    const options = { ...context, ...shared, limits: { maxPercent }, restored } as const;
     return (await repairKind(await audit(), options)).map(({ finding, outcome }) => `${finding} ${outcome}`);
   };
   const state = async (name: string) => (await storage.getById(modelKind, name))?.state;
@@ -128,6 +129,25 @@ describe('auditKind', () => {
     ]);
   });
 
+  it('keeps only the identity of the rows it found: whole rows of many findings would fill the memory', async () => {
+    const { audit, put, store, storage } = setUp();
+    put('ahead');
+    await store('ahead', '999');
+    await storage.upsert({ ...aModelRow({ name: 'damaged', uid: 'damaged' }), json: '{' });
+    const { findings } = await audit();
+    assert.deepEqual(
+      findings
+        .map(({ finding, row }) => [
+          finding,
+          Object.keys(row ?? {})
+            .sort()
+            .join(),
+        ])
+        .sort(),
+      ['ahead', 'extra', 'unreadable'].map((finding) => [finding, 'name,namespace,resourceVersion,state,uid']),
+    );
+  });
+
   it('compares nothing while the CRD is missing or being deleted', async () => {
     for (const change of ['missing', 'terminating'] as const) {
       const { api, audit, store } = setUp();
@@ -174,6 +194,34 @@ describe('repairKind', () => {
     assert.equal(await many.state('a'), 'live');
   });
 
+  it('ends archives of the original, however many, where the cluster has what it should have', async () => {
+    const given = setUp();
+    for (const name of ['live-1', 'live-2']) await given.both(name);
+    for (let index = 0; index < 40; index += 1)
+      given.storage.adopt(aModelRow({ name: `old-${index}`, uid: `old-${index}` }));
+    assert.deepEqual(new Set(await given.repair()), new Set(['extra repaired']));
+    assert.equal(await given.state('old-0'), 'evicted');
+    assert.equal(await given.state('live-1'), 'live');
+  });
+
+  it('ends no archive of the original in front of a cluster that is not shown to be theirs, until all is allowed', async () => {
+    const given = setUp();
+    await given.both('own');
+    await given.store('foreign', '5');
+    for (const name of ['old-1', 'old-2']) given.storage.adopt(aModelRow({ name, uid: name }));
+    assert.deepEqual((await given.repair({ maxPercent: 40 })).sort(), [
+      'extra repaired',
+      'extra too-many',
+      'extra too-many',
+    ]);
+    assert.equal(await given.state('old-1'), 'evicting');
+    const alone = setUp();
+    for (const name of ['old-1', 'old-2']) alone.storage.adopt(aModelRow({ name, uid: name }));
+    assert.deepEqual(new Set(await alone.repair({ maxPercent: 99 })), new Set(['extra too-many']));
+    assert.deepEqual(new Set(await alone.repair({ maxPercent: 100 })), new Set(['extra repaired']));
+    assert.equal(await alone.state('old-1'), 'evicted');
+  });
+
   it('sets rows back to a restored cluster only when asked to', async () => {
     const { repair, put, store, found, storage } = setUp();
     const { metadata } = put('ahead');
@@ -183,6 +231,43 @@ describe('repairKind', () => {
     assert.deepEqual(await repair({ restored: 'set-back' }), ['ahead repaired']);
     assert.deepEqual(await found(), []);
     assert.equal((await storage.getById(modelKind, 'ahead'))?.resourceVersion, metadata.resourceVersion);
+  });
+
+  it('sets rows of objects that are leaving back too, and keeps their eviction an eviction', async () => {
+    const terminating = { deletionTimestamp: '2026-01-03T00:00:00Z' };
+    for (const [metadata, before, after] of [
+      [terminating, 'deleted', 'live'],
+      [terminating, 'evicted', 'evicting'],
+      [terminating, 'evicting', 'evicting'],
+      [{ annotations: deleting }, 'deleted', 'live'],
+      [{ annotations: deleting }, 'evicted', 'live'],
+      [{ annotations: immutable }, 'evicted', 'evicting'],
+      [{}, 'evicted', 'live'],
+    ] as const) {
+      const { repair, put, storage, found, state } = setUp();
+      const { metadata: current } = put('stuck', metadata);
+      const row = { ...aModelRow({ ...current, name: 'stuck', uid: 'stuck' }), resourceVersion: '999' };
+      if (before === 'deleted') await storage.delete(row, new Date());
+      else await storage.requestEviction(row, new Date());
+      if (before === 'evicted') await storage.finish(row, new Date());
+      assert.deepEqual(await found(), ['ahead stuck']);
+      assert.deepEqual(
+        await repair({ restored: 'set-back' }),
+        ['ahead repaired'],
+        `${JSON.stringify(metadata)} ${before}`,
+      );
+      assert.equal(await state('stuck'), after);
+      assert.deepEqual(await found(), []);
+    }
+  });
+
+  it('writes an unreadable row of an object that is kept in etcd anew, with its intent to evict', async () => {
+    const { repair, put, storage, found, state } = setUp();
+    const { metadata } = put('kept', { annotations: immutable });
+    await storage.requestEviction({ ...aModelRow({ ...metadata }), json: '{' }, new Date());
+    assert.deepEqual(await repair(), ['unreadable repaired']);
+    assert.deepEqual(await found(), []);
+    assert.equal(await state('kept'), 'evicting');
   });
 
   it('writes an unreadable row anew from its object, and gives up where there is none', async () => {

@@ -27,7 +27,9 @@ function setUp(options: { readonly periodMs?: number } = {}) {
     vanished: () => undefined,
   };
   const audit = new ContinuousAudit({
-    targets: [{ options: { ...common, limits: { maxPercent: 10 } }, metrics, isReady: () => state.ready }],
+    targets: [
+      { options: { ...common, kinds: [common], limits: { maxPercent: 10 } }, metrics, isReady: () => state.ready },
+    ],
     periodMs: options.periodMs ?? HOUR,
     mayRepair: () => state.mayRepair,
     clock,

@@ -53,6 +53,7 @@ describe('Departures', () => {
 
   it('names each object that left, once', () => {
     const departures = new Departures();
+    departures.begin();
     departures.delete(aModel());
     assert.deepEqual(departures.take(KEY), [gone]);
     assert.deepEqual(departures.take(KEY), []);
@@ -60,6 +61,7 @@ describe('Departures', () => {
 
   it('leaves out an object whose final state is stored, whichever is heard of first', () => {
     const departures = new Departures();
+    departures.begin();
     departures.noteFinished(gone.uid);
     departures.delete(aModel());
     assert.deepEqual(departures.take(KEY), []);
@@ -70,6 +72,7 @@ describe('Departures', () => {
 
   it('keeps every incarnation of a name, and what could not be dealt with', () => {
     const departures = new Departures();
+    departures.begin();
     departures.delete(aModel());
     departures.putBack(KEY, departures.take(KEY));
     departures.delete(aModel({ uid: 'second', resourceVersion: '20' }));

@@ -6,6 +6,7 @@ import { flows } from '../../support/crash-matrix/flows.ts';
 import { modelStage } from '../../support/crash-matrix/model-stage.ts';
 import { type FlowUnderTest, runCell, stepsOf } from '../../support/crash-matrix/run.ts';
 import { assertPage, cellName, type Results } from '../../support/crash-matrix/table.ts';
+import { restores } from '../../support/crash-matrix/went-back.ts';
 
 const intro = `# Crash matrix
 
@@ -22,7 +23,7 @@ do is in [crash-matrix-servers.md](crash-matrix-servers.md).`;
 describe('the crash matrix in memory', () => {
   const rows: { readonly flow: FlowUnderTest; readonly steps: readonly string[] }[] = [];
   const results: Results = new Map();
-  const columns = [...blows, ...others, ...writers];
+  const columns = [...blows, ...others, ...restores, ...writers];
 
   for (const flow of flows) {
     it(`${flow.name}: keeps every guarantee, whatever happens at whichever step`, async () => {

@@ -1,6 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { ControlState, controlRef, evictionPause, resumption } from '../../../src/sync/control-state.ts';
+import {
+  ControlState,
+  controlRef,
+  evictionPause,
+  openBreakers,
+  readData,
+  resumption,
+} from '../../../src/sync/control-state.ts';
 import { type BreakerLimits, DeletionBreaker } from '../../../src/sync/deletion-breaker.ts';
 import { EvictionPace } from '../../../src/sync/eviction-pace.ts';
 import { FakeClock, settle } from '../../support/fake-clock.ts';
@@ -29,10 +36,12 @@ function setUp(limits: Partial<BreakerLimits>, total = 1000, client = new FakeKu
     clock,
   });
   /** How many of so many deletions pass. */
-  const pass = (count: number, prefix = 'u') =>
-    Array.from({ length: count }, (_, index) => breaker.admit(`${prefix}${index}`)).filter((why) => why === undefined)
-      .length;
-  return { client, clock, logger, state, breaker, pass, changes };
+  const admit = (uid: string, namespace = 'a-namespace') => breaker.admit({ uid, namespace });
+  const pass = (count: number, prefix = 'u', namespace?: string) =>
+    Array.from({ length: count }, (_, index) => admit(`${prefix}${index}`, namespace)).filter(
+      (why) => why === undefined,
+    ).length;
+  return { client, clock, logger, state, breaker, admit, pass, changes };
 }
 
 describe('the deletion breaker', () => {
@@ -44,16 +53,101 @@ describe('the deletion breaker', () => {
   });
 
   it('opens at the first deletion too many and then holds everything', () => {
-    const { pass, breaker, changes, logger } = setUp({ deletionsPerMinute: 5 });
+    const { pass, admit, changes, logger } = setUp({ deletionsPerMinute: 5 });
     assert.equal(pass(8), 5);
-    assert.match(breaker.admit('other') ?? '', /More than 5 objects of Model.*ingester resume Model/);
+    assert.match(admit('other') ?? '', /More than 5 objects of Model.*ingester resume Model/);
     assert.deepEqual(changes.slice(0, 1), ['Model open']);
     assert.ok(logger.lines.some(({ level }) => level === 'error'));
   });
 
   it('counts one object once, however often it is asked about', () => {
-    const { breaker } = setUp({ deletionsPerMinute: 1 });
-    for (let time = 0; time < 10; time += 1) assert.equal(breaker.admit('same'), undefined);
+    const { admit } = setUp({ deletionsPerMinute: 1 });
+    for (let time = 0; time < 10; time += 1) assert.equal(admit('same'), undefined);
+  });
+
+  it('counts no deletion that did not happen', () => {
+    const { breaker, admit, pass } = setUp({ deletionsPerMinute: 2 });
+    for (let attempt = 0; attempt < 10; attempt += 1) {
+      assert.equal(admit(`failed${attempt}`), undefined);
+      breaker.takeBack(`failed${attempt}`);
+    }
+    assert.equal(pass(5), 2);
+  });
+
+  it('holds the namespace that most deletions come from, and lets the others go on', () => {
+    const { pass, admit, changes } = setUp({ deletionsPerMinute: 5 });
+    assert.equal(pass(2, 'b', 'theirs'), 2);
+    assert.equal(pass(10, 'a', 'of-one-user'), 3);
+    assert.match(admit('a', 'of-one-user') ?? '', /More than 5 objects.*in the namespace of-one-user/);
+    assert.equal(pass(2, 'c', 'theirs'), 2, 'what the other namespace does is counted on');
+    assert.deepEqual(new Set(changes), new Set(['Model open']));
+  });
+
+  it('lets the one pass that exceeds the limit where most deletions come from another namespace', () => {
+    const { pass, admit } = setUp({ deletionsPerMinute: 5 });
+    assert.equal(pass(5, 'a', 'of-one-user'), 5);
+    assert.equal(admit('b', 'theirs'), undefined);
+    assert.notEqual(admit('a9', 'of-one-user'), undefined);
+  });
+
+  it('holds the whole kind where the deletions come from everywhere', () => {
+    const { admit } = setUp({ deletionsPerMinute: 4 });
+    const held = ['a', 'b', 'c', 'd', 'e', 'f'].map((namespace) => admit(`u-${namespace}`, namespace));
+    assert.deepEqual(
+      held.map((why) => why !== undefined),
+      [false, false, false, false, true, true],
+    );
+    assert.notEqual(admit('x', 'quiet'), undefined);
+  });
+
+  it('keeps and resumes a namespace that is held over restarts, with its kind', async () => {
+    const first = setUp({ deletionsPerMinute: 2 });
+    first.pass(3, 'u', 'busy');
+    await settle();
+    const second = setUp({ deletionsPerMinute: 2 }, 1000, first.client);
+    await second.state.refresh();
+    const open = openBreakers(await readData(first.client, ref));
+    assert.deepEqual(
+      open.map(({ kind, namespace }) => [kind, namespace]),
+      [['Model', 'busy']],
+    );
+    assert.notEqual(second.admit('x', 'busy'), undefined);
+    assert.equal(second.admit('x', 'quiet'), undefined);
+    await first.client.mergePatch(ref, { data: resumption(open, ['Model'], new Date(Date.UTC(2026, 0, 1, 1))) });
+    await second.state.refresh();
+    assert.equal(second.pass(10, 'later', 'busy'), 10);
+  });
+
+  it('is not closed by an answer that was on its way while it opened', async () => {
+    const { client, state, pass, admit, changes } = setUp({ deletionsPerMinute: 1 });
+    const slow = Promise.withResolvers<undefined>();
+    const get = client.get.bind(client);
+    client.get = async (asked) => {
+      const before = await get(asked);
+      client.get = get;
+      await slow.promise;
+      return before;
+    };
+    const refreshing = state.refresh();
+    await settle();
+    pass(2);
+    await settle();
+    slow.resolve(undefined);
+    await refreshing;
+    assert.notEqual(admit('y'), undefined);
+    await settle();
+    assert.notEqual(admit('z'), undefined);
+    assert.ok(!changes.includes('Model closed'));
+  });
+
+  it('does not open against a person who has just let the kind go on', async () => {
+    const { client, state, pass, admit } = setUp({ deletionsPerMinute: 1 });
+    await state.refresh();
+    await client.mergePatch(ref, { data: resumption([], ['Model'], new Date(Date.UTC(2026, 0, 1, 1))) });
+    assert.equal(pass(2), 1, 'it is not known here yet');
+    await settle();
+    assert.equal(admit('y'), undefined);
+    assert.equal(pass(10, 'more'), 10);
   });
 
   it('opens at a share of all objects, but not for a handful', () => {
@@ -67,8 +161,10 @@ describe('the deletion breaker', () => {
     await settle();
     const second = setUp({ deletionsPerMinute: 2 }, 1000, first.client);
     await second.state.refresh();
-    assert.notEqual(second.breaker.admit('x'), undefined);
-    await first.client.mergePatch(ref, { data: resumption(['Model'], new Date(Date.UTC(2026, 0, 1, 1))) });
+    assert.notEqual(second.admit('x'), undefined);
+    await first.client.mergePatch(ref, {
+      data: resumption(openBreakers(await readData(first.client, ref)), ['Model'], new Date(Date.UTC(2026, 0, 1, 1))),
+    });
     await second.state.refresh();
     assert.equal(second.pass(10), 10, 'nothing is counted as too many while it is allowed');
     assert.ok(second.changes.includes('Model closed'));
@@ -77,12 +173,12 @@ describe('the deletion breaker', () => {
   });
 
   it('stays open in memory while the ConfigMap cannot be written, and is written later', async () => {
-    const { pass, client, state, breaker } = setUp({ deletionsPerMinute: 1 });
+    const { pass, client, state, admit } = setUp({ deletionsPerMinute: 1 });
     const working = client.mergePatch.bind(client);
     client.mergePatch = () => Promise.reject(new TypeError('down'));
     pass(2);
     await settle();
-    assert.notEqual(breaker.admit('y'), undefined);
+    assert.notEqual(admit('y'), undefined);
     client.mergePatch = working;
     await state.refresh();
     assert.match(JSON.stringify(client.object('ingester-system/ingester-control')), /breaker\.Model/);

@@ -24,6 +24,7 @@ function setUp() {
   const difference = new Difference({
     kind: modelKind,
     resource,
+    kinds: [{ kind: modelKind, resource }],
     client: api,
     storage,
     clock: new FakeClock(),
@@ -106,6 +107,34 @@ describe('Difference', () => {
     assert.equal(storage.deleteReason(modelKind, 'gone'), 'missing from the API server at the start');
     assert.equal(await state('other-0'), 'live');
     assert.equal(logger.lines.filter(({ level }) => level === 'warn').length, 1);
+  });
+
+  it('ends archives of the original, however many, but only those that are in no cluster', async () => {
+    const given = setUp();
+    await withOthers(given);
+    const adopt = (name: string) => given.storage.adopt(aModelRow({ name, uid: name }));
+    for (let index = 0; index < 40; index += 1) adopt(`old-${index}`);
+    adopt('there');
+    given.models.put(aModel({ name: 'there', uid: 'there' }));
+    await given.difference.load();
+    assert.equal(await given.difference.repairMissedDeletes(), 40);
+    assert.deepEqual([await given.state('old-39'), await given.state('there')], ['evicted', 'evicting']);
+  });
+
+  it('ends no archive of the original while the API server is away, or in front of another cluster', async () => {
+    const away = setUp();
+    await withOthers(away);
+    away.storage.adopt(aModelRow({ name: 'old', uid: 'old' }));
+    await away.difference.load();
+    away.models.failures.push({ call: 'get', error: new KubeError('Unavailable', 'down') });
+    await assert.rejects(() => away.difference.repairMissedDeletes(), KubeError);
+    assert.equal(await away.state('old'), 'evicting');
+    const other = setUp();
+    for (const name of ['old-1', 'old-2']) other.storage.adopt(aModelRow({ name, uid: name }));
+    await other.difference.load();
+    assert.equal(await other.difference.repairMissedDeletes(), 0);
+    assert.equal(await other.state('old-1'), 'evicting');
+    assert.match(other.logger.messages().join('\n'), /nothing shows that this is their cluster/);
   });
 
   it('believes the API server, not the list: an object that is there keeps its row', async () => {

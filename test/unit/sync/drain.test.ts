@@ -79,6 +79,16 @@ describe('drain', () => {
     assert.deepEqual(result?.admissionRemoved, ['mutatingwebhookconfigurations/ingester-finalizer']);
   });
 
+  it('takes the registration of the query API away', async () => {
+    const { api, run } = setUp();
+    const labels = { [BUNDLE_LABEL]: BUNDLE_NAME };
+    const metadata = { name: 'v2.stored.michelangelo.api', namespace: '', uid: 'r', resourceVersion: '1', labels };
+    api.of('apiservices').put({ apiVersion: 'apiregistration.k8s.io/v1', kind: 'APIService', metadata });
+    const { result } = await run();
+    assert.deepEqual(result?.registrationsRemoved, ['apiservices/v2.stored.michelangelo.api']);
+    assert.equal(api.of('apiservices').object('/v2.stored.michelangelo.api'), undefined);
+  });
+
   it('waits until nothing is guarded for a while: what is created meanwhile is released too', async () => {
     const { models, clock, run } = setUp();
     models.put(aModel());
@@ -122,6 +132,20 @@ describe('drain', () => {
     };
     const { error } = await run();
     assert.ok(error instanceof DrainStuckError);
+    assert.equal(phase(), 'draining');
+  });
+
+  it('goes on where the API server refuses to release an object, and says what it said', async () => {
+    const { models, run, phase } = setUp({ timeoutMs: 3000 });
+    models.put(aModel());
+    models.put(aModel({ name: 'other', uid: 'other' }));
+    const patch = models.patch.bind(models);
+    models.patch = (ref, body) =>
+      ref.name === 'other' ? patch(ref, body) : Promise.reject(new KubeError('Refused', 'says a policy'));
+    const { error } = await run();
+    assert.ok(error instanceof DrainStuckError);
+    assert.match(error.message, /^1 objects .* refuses to release some of them: says a policy$/);
+    assert.equal(models.object('a-namespace/other')?.metadata.finalizers?.length, 0);
     assert.equal(phase(), 'draining');
   });
 

@@ -93,4 +93,22 @@ describe('eviction rules', () => {
     assert.equal(remembered.ruleFor(aRun('a', 1, { metadata: { resourceVersion: '8' } })), undefined);
     assert.equal(remembered.ruleFor(aRun('a', 1, { metadata: { resourceVersion: '7', uid: 'again' } })), undefined);
   });
+
+  it('calls withdrawn what was requested in exactly this state and is chosen no more', () => {
+    const remembered = new ChosenObjects();
+    const [kept, freed] = ['a', 'b'].map((name) => ({
+      namespace: 'ns',
+      name,
+      uid: `uid-${name}`,
+      resourceVersion: '7',
+    }));
+    assert.ok(kept !== undefined && freed !== undefined);
+    remembered.replace([{ ...kept, rule: 'r' }], [kept, freed]);
+    assert.deepEqual([remembered.keys(), remembered.withdrawnKeys()], [['ns/a'], ['ns/b']]);
+    const withdrawn = (name: string, resourceVersion: string) =>
+      remembered.isWithdrawn(aRun(name, 1, { metadata: { resourceVersion } }));
+    assert.deepEqual([withdrawn('a', '7'), withdrawn('b', '7'), withdrawn('b', '8')], [false, true, false]);
+    remembered.replace([]);
+    assert.equal(withdrawn('b', '7'), false);
+  });
 });

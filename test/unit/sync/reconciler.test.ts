@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { FINALIZER } from '../../../src/api/names.ts';
+import { EVICTION_WITHDRAWN_ANNOTATION, FINALIZER } from '../../../src/api/names.ts';
 import type { KubernetesObject, ObjectMeta } from '../../../src/api/object.ts';
 import type { JsonObject } from '../../../src/base/json.ts';
 import { KubeError } from '../../../src/kube/errors.ts';
 import { encodeObject } from '../../../src/proto/encode.ts';
+import type { DeletionBreaker } from '../../../src/sync/deletion-breaker.ts';
 import { ObjectReconciler, type ReconcilerOptions } from '../../../src/sync/reconciler.ts';
+import { toRow } from '../../../src/sync/row.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { FakeKubeClient } from '../../support/fake-kube-client.ts';
 import { MemoryStorage } from '../../support/memory-storage.ts';
@@ -15,7 +17,11 @@ import { RecordingLogger } from '../../support/recording-logger.ts';
 const KEY = 'a-namespace/a-model';
 const UID = aModel().metadata.uid;
 
-function setUp(options: Partial<Pick<ReconcilerOptions, 'evictImmutableKinds' | 'mayGuard'>> = {}) {
+function setUp(
+  options: Partial<Pick<ReconcilerOptions, 'evictImmutableKinds' | 'mayGuard' | 'breaker' | 'isWithdrawn'>> = {},
+) {
+  // After everything that happens to the objects.
+  const clock = new FakeClock(30 * 86_400_000);
   const client = new FakeKubeClient();
   const storage = new MemoryStorage();
   const logger = new RecordingLogger();
@@ -28,7 +34,7 @@ function setUp(options: Partial<Pick<ReconcilerOptions, 'evictImmutableKinds' | 
     encode: encodeObject,
     evictImmutableKinds: false,
     ...options,
-    clock: new FakeClock(),
+    clock,
     logger,
   });
   let cached: KubernetesObject | undefined;
@@ -72,6 +78,22 @@ describe('ObjectReconciler', () => {
     assert.equal(row?.state, 'deleted');
     assert.equal(row.deleteTime, '2026-01-03T00:00:00.000000Z');
     assert.match(row.json, /final/);
+  });
+
+  it('takes no time of a deletion that the creator of the object made up, counts it for no limit, and ends the object', async () => {
+    const counted: string[] = [];
+    const breaker = { admit: (uid: string) => (counted.push(uid), undefined) } as unknown as DeletionBreaker;
+    for (const finalizers of [[FINALIZER], undefined]) {
+      const { put, client, settle, stored } = setUp({ breaker });
+      const metadata = { deletionTimestamp: '1999-01-01T00:00:00Z', generation: 1 };
+      put(finalizers === undefined ? { ...metadata, finalizers: [] } : { ...metadata, finalizers });
+      await settle();
+      assert.equal(client.object(KEY), undefined);
+      const row = await stored();
+      assert.equal(row?.state, 'deleted');
+      assert.equal(row.deleteTime, '2026-01-02T03:04:05.000000Z');
+    }
+    assert.deepEqual(counted, []);
   });
 
   it('HandleDeletionAnnotation: the row is deleted, and the object goes', async () => {
@@ -190,6 +212,41 @@ describe('ObjectReconciler', () => {
     await settle();
     assert.equal(client.object(KEY), undefined);
     assert.equal((await stored())?.state, 'evicted');
+  });
+
+  it('takes back an eviction that no rule asks for any more by a new state of the object', async () => {
+    const given = setUp({ isWithdrawn: () => true });
+    const { put, reconcile, settle, stored, storage, client } = given;
+    const object = put();
+    await storage.requestEviction(toRow(modelKind, object, encodeObject), new Date());
+    await reconcile();
+    const touched = client.object(KEY);
+    assert.ok(touched?.metadata.annotations?.[EVICTION_WITHDRAWN_ANNOTATION] !== undefined);
+    await assert.rejects(
+      client.delete(
+        {
+          resource: { group: 'michelangelo.api', version: 'v2', plural: 'models' },
+          namespace: 'a-namespace',
+          name: 'a-model',
+        },
+        { uid: UID, resourceVersion: object.metadata.resourceVersion },
+      ),
+    );
+    await settle();
+    assert.equal((await stored())?.state, 'live');
+    assert.equal(client.object(KEY)?.metadata.resourceVersion, touched.metadata.resourceVersion, 'it is touched once');
+  });
+
+  it('leaves an object alone whose row is live, and one whose eviction is not withdrawn', async () => {
+    for (const isWithdrawn of [true, false]) {
+      const { put, settle, stored, storage, client } = setUp({ isWithdrawn: () => isWithdrawn });
+      const object = put();
+      const row = toRow(modelKind, object, encodeObject);
+      await (isWithdrawn ? storage.upsert(row) : storage.requestEviction(row, new Date()));
+      await settle();
+      assert.equal(client.object(KEY)?.metadata.resourceVersion, object.metadata.resourceVersion);
+      assert.equal((await stored())?.state, isWithdrawn ? 'live' : 'evicting');
+    }
   });
 
   it('guards an object that slipped past admission before it deletes or evicts it', async () => {

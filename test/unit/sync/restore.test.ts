@@ -77,6 +77,13 @@ describe('restore', () => {
     assert.equal(client.object(KEY), undefined);
   });
 
+  it('puts an adopted archive back, which was to be evicted and is not in the cluster', async () => {
+    const { client, storage, restore: run } = setUp();
+    await storage.requestEviction(rowOf(aModel({ uid: 'adopted' })), at);
+    assert.equal((await run()).restoredFrom, 'adopted');
+    assert.deepEqual(client.object(KEY)?.['spec'], aModel()['spec']);
+  });
+
   it('refuses a name that is in use', async () => {
     const { client, deleted, restore: run } = setUp();
     await deleted('old');

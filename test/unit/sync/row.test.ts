@@ -64,6 +64,15 @@ describe('indexed columns', () => {
     assert.equal(at('2026-01-02T03:04:05.123456789Z'), '2026-01-02T03:04:05.123456789Z');
     assert.equal(at('2026-01-02T03:04:05.5+02:00'), '2026-01-02T01:04:05.5Z');
     assert.equal(at('not a time'), null);
+    for (const outside of [
+      '0000-01-01T00:00:00Z',
+      '0999-12-31T23:59:59Z',
+      '+010000-01-01T00:00:00Z',
+      '-000001-01-01T00:00:00Z',
+    ])
+      assert.equal(at(outside), null, outside);
+    assert.equal(at('1000-01-01T00:00:00Z'), '1000-01-01T00:00:00.0Z');
+    assert.equal(at('9999-12-31T23:59:59.999999999Z'), '9999-12-31T23:59:59.999999999Z');
     const deleted = columns('Deployment', { deletionTimestamp: '2026-01-02T03:04:05Z' });
     assert.equal(deleted['deletion_requested_timestamp'], '2026-01-02T03:04:05.0Z');
   });

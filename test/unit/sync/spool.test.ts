@@ -3,13 +3,17 @@ import { appendFileSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
+import type { KindDefinition } from '../../../src/api/kind.ts';
+import { allKinds, kindsUnder } from '../../../src/api/kinds.ts';
 import type { KubernetesObject } from '../../../src/api/object.ts';
 import { encodeObject } from '../../../src/proto/encode.ts';
+import { RowRefusedError, StorageFailureError } from '../../../src/storage/errors.ts';
+import type { MetadataStorage } from '../../../src/storage/metadata-storage.ts';
 import { maskedValues } from '../../../src/storage/sensitive.ts';
 import type { Ending } from '../../../src/sync/ending.ts';
-import { Spool } from '../../../src/sync/spool.ts';
+import { Spool, type SpoolCount } from '../../../src/sync/spool.ts';
 import { MemoryStorage } from '../../support/memory-storage.ts';
-import { aModel, modelKind } from '../../support/objects.ts';
+import { aModel, kindNamed, modelKind } from '../../support/objects.ts';
 import { RecordingLogger } from '../../support/recording-logger.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'spool-'));
@@ -19,10 +23,10 @@ const at = new Date('2026-01-03T00:00:00Z');
 function setUp(maxBytes = 1_000_000) {
   const directory = mkdtempSync(join(root, 'case-'));
   const logger = new RecordingLogger();
-  const counts: number[] = [];
+  const counts: SpoolCount[] = [];
   /** Another one over the same folder, as after a restart. */
-  const open = () =>
-    new Spool({ directory, maxBytes, sensitive: maskedValues, logger, onCount: (count) => counts.push(count) });
+  const open = (kinds: readonly KindDefinition[] = allKinds) =>
+    new Spool({ directory, kinds, maxBytes, sensitive: maskedValues, logger, onCount: (count) => counts.push(count) });
   const keep = (spool: Spool, object: KubernetesObject, ending: Ending = 'as-recorded') =>
     spool.append({ kind: modelKind, object, ending, at });
   return { open, keep, logger, counts, file: join(directory, 'released.jsonl'), storage: new MemoryStorage() };
@@ -38,7 +42,10 @@ describe('the spool', () => {
     assert.equal(await open().replay(storage, encodeObject), 3);
     for (const uid of uids) assert.equal((await storage.getById(modelKind, uid))?.state, 'deleted');
     assert.equal(existsSync(file), false);
-    assert.deepEqual(counts, [1, 2, 3, 3, 0]);
+    assert.deepEqual(
+      counts.map(({ waiting }) => waiting),
+      [1, 2, 3, 3, 0],
+    );
   });
 
   it('keeps everything while MySQL is away, and loses nothing to a repeat', async () => {
@@ -76,6 +83,80 @@ describe('the spool', () => {
     assert.equal(await open().replay(storage, encodeObject), 1);
     assert.equal(existsSync(`${file}.damaged`), true);
     assert.ok(logger.lines.some(({ level }) => level === 'error'));
+  });
+
+  /** A server with an opinion about the row of one object. */
+  function failingFor(storage: MemoryStorage, uid: string, error: () => Error): MetadataStorage {
+    return new Proxy<MetadataStorage>(storage, {
+      get: (target, method: keyof MetadataStorage) => {
+        if (method !== 'finish') return target[method].bind(target);
+        return (...given: Parameters<MetadataStorage['finish']>) =>
+          given[0].uid === uid ? Promise.reject(error()) : storage.finish(...given);
+      },
+    });
+  }
+
+  it('moves a final state aside that MySQL refuses, brings the others, and says which it is', async () => {
+    const { open, keep, storage, file, logger, counts } = setUp();
+    const spool = open();
+    for (const uid of uids) await keep(spool, aModel({ uid, name: `name-${uid}`, resourceVersion: '11' }));
+    const refusing = failingFor(storage, '2', () => new RowRefusedError('ER_INVALID_JSON_TEXT 3140'));
+    assert.equal(await spool.replay(refusing, encodeObject), 2);
+    assert.equal(await spool.replay(refusing, encodeObject), 0);
+    assert.equal(existsSync(file), false);
+    assert.deepEqual(counts.at(-1), { waiting: 0, aside: 1 });
+    const errors = logger.lines.filter(({ level }) => level === 'error');
+    assert.equal(errors.length, 1);
+    assert.match(String(errors[0]?.['what']), /^Model a-namespace\/name-2, uid 2: MySQL refused the row/);
+    assert.equal(await keep(spool, aModel({ uid: '4' })), true);
+    assert.equal(await spool.replay(refusing, encodeObject), 1);
+    assert.equal(await open().replay(storage, encodeObject), 1, 'the next process tries it again');
+    assert.equal((await storage.getById(modelKind, '2'))?.state, 'deleted');
+    assert.equal(existsSync(`${file}.aside`), false);
+    assert.deepEqual(counts.at(-1), { waiting: 0, aside: 0 });
+  });
+
+  it('keeps the final state of a kind that it does not know, for a process that does', async () => {
+    const { open, keep, storage, file, counts } = setUp();
+    await keep(open(), aModel({ uid: '1' }));
+    assert.equal(await open([]).replay(storage, encodeObject), 0);
+    assert.equal(existsSync(`${file}.aside`), true);
+    assert.deepEqual(counts.at(-1), { waiting: 0, aside: 1 });
+    assert.equal(await open().replay(storage, encodeObject), 1);
+    assert.equal((await storage.getById(modelKind, '1'))?.state, 'deleted');
+  });
+
+  it('tries a final state again that MySQL fails on, without keeping the others waiting', async () => {
+    const { open, keep, storage, counts } = setUp();
+    const spool = open();
+    for (const uid of uids) await keep(spool, aModel({ uid, resourceVersion: '11' }));
+    const failing = failingFor(storage, '1', () => new StorageFailureError('ER_UNKNOWN 9999', undefined));
+    for (let time = 0; time < 2; time += 1)
+      await assert.rejects(spool.replay(failing, encodeObject), { code: 'STORAGE_FAILURE' });
+    assert.equal((await storage.getById(modelKind, '3'))?.state, 'deleted');
+    assert.deepEqual(counts.at(-1), { waiting: 1, aside: 0 });
+    assert.equal(await spool.replay(storage, encodeObject), 1);
+  });
+
+  it('writes under the names that the tables of the configuration have', async () => {
+    const { open, keep, storage } = setUp();
+    const snakeCased = kindsUnder('snake_case');
+    const tables: string[] = [];
+    const finish = storage.finish.bind(storage);
+    storage.finish = (row, at) => {
+      tables.push(row.kind.table);
+      return finish(row, at);
+    };
+    const spool = open(snakeCased);
+    await keep(spool, { ...aModel({ uid: '1' }), kind: 'Model' });
+    await spool.append({
+      kind: kindNamed('PipelineRun'),
+      object: { ...aModel({ uid: '2' }), kind: 'PipelineRun' },
+      ending: 'as-recorded',
+      at,
+    });
+    assert.equal(await spool.replay(storage, () => new Uint8Array()), 2);
+    assert.deepEqual(tables, ['model', 'pipeline_run']);
   });
 
   it('refuses what does not fit, so that the object waits instead', async () => {

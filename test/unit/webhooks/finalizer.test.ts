@@ -76,6 +76,27 @@ describe('finalizer policy', () => {
     it(name, () => assert.deepEqual(patchFor(request), patch));
   }
 
+  describe('while metadata storage is off', () => {
+    const whileOff = (request: JsonObject): readonly object[] =>
+      guard(aRequest(request), { reconcilerUser, storageOff: () => true }).patch;
+
+    it('a new object gets no finalizer, and none that had none gets it by an update', () => {
+      assert.deepEqual(whileOff({ object: withFinalizers() }), []);
+      assert.deepEqual(whileOff({ object: withFinalizers(['other/one']) }), []);
+      const unguarded = withFinalizers(['other/one']);
+      assert.deepEqual(whileOff({ operation: 'UPDATE', object: withFinalizers(), oldObject: unguarded }), []);
+    });
+
+    it('an update that drops the finalizer and a mark of a guarded object is put right as ever', () => {
+      const annotations = { [IMMUTABLE_ANNOTATION]: 'true' };
+      const oldObject = withFinalizers([FINALIZER], { annotations });
+      assert.deepEqual(whileOff({ operation: 'UPDATE', object: withFinalizers(), oldObject }), [
+        ...addList,
+        { op: 'add', path: '/metadata/annotations', value: annotations },
+      ]);
+    });
+  });
+
   describe('marks that an update loses', () => {
     const guarded = (annotations: JsonObject): JsonObject => withFinalizers([FINALIZER], { annotations });
     const deleting = { [DELETING_ANNOTATION]: 'true' };

@@ -4,7 +4,7 @@ import { encodeDecision } from '../../../webhooks/decision.ts';
 import { runPolicies, type ValidatingPolicy, type Verdict } from '../../../webhooks/policy.ts';
 import { aRequest } from '../../support/review.ts';
 
-const context = { reconcilerUser: 'reconciler', signal: new AbortController().signal };
+const context = { reconcilerUser: 'reconciler', signal: new AbortController().signal, audience: 'anybody' } as const;
 const policy = (name: string, verdict: Verdict, applies = true): ValidatingPolicy => ({
   name,
   appliesTo: () => applies,

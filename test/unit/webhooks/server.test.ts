@@ -84,9 +84,10 @@ describe('the HTTPS server', () => {
     metrics = createWebhookMetrics();
     const { app } = aWebhookApp({ draining: () => draining, policies: [waiting] });
     const pair = loadKeyPair(directory);
-    server = await listen(app, pair, { host: '127.0.0.1', port: 0, headersTimeoutMs: 10_000 });
+    server = await listen(app, pair, { host: '127.0.0.1', port: 0 });
     stopWatching = watchCertificate(pair, {
       certDir: directory,
+      clientCaFile: '',
       periodMs: PERIOD_MS,
       onChange: (renewed) => useTls(server, renewed),
       clock,

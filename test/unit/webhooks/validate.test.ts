@@ -64,6 +64,14 @@ describe('POST /validate', () => {
     assert.doesNotMatch(JSON.stringify(logger.lines), /s3cr3t/);
   });
 
+  it('logs few of the denials that a client brings about, whoever it says to be, and counts every one', async () => {
+    const { app, logger, metrics } = aWebhookApp({ policies: [refusing] });
+    for (let index = 0; index < 50; index += 1) await post(app, aReview({ userInfo: { username: `user-${index}` } }));
+    assert.equal(logger.lines.filter(({ message }) => message === 'Denied').length, 20);
+    const [counted] = await metrics('ingester_admission_decisions_total{policy="a-rule",outcome="denied"}');
+    assert.match(counted ?? '', / 50$/);
+  });
+
   it('passes warnings on, each on one line and no longer than the API server takes', async () => {
     const warned = rule({ allowed: true, warnings: ['first\nsecond', 'x'.repeat(300)] });
     const { body } = await post(aWebhookApp({ policies: [warned] }).app, aReview());
@@ -72,12 +80,12 @@ describe('POST /validate', () => {
     assert.equal(warnings[1]?.length, 256);
   });
 
-  it('cuts a message to one line of 200 characters', async () => {
-    const { app } = aWebhookApp({ policies: [rule({ allowed: false, message: `a\r\n${'b'.repeat(500)}` })] });
+  it('cuts a message to one line of 2000 characters', async () => {
+    const { app } = aWebhookApp({ policies: [rule({ allowed: false, message: `a\r\n${'b'.repeat(5000)}` })] });
     const { body } = await post(app, aReview());
     const message = valueAt(body, ['response', 'status', 'message']) as string;
     assert.match(message, /^a b+\.\.\.$/);
-    assert.equal(message.length, 200);
+    assert.equal(message.length, 2000);
   });
 
   it('answers 500 where a rule fails, so that the failurePolicy decides', async () => {

@@ -65,7 +65,7 @@ describe('rule archived-name', () => {
       { operation: 'UPDATE' },
       { operation: 'DELETE' },
       { subResource: 'status' },
-      { resource: { group: 'michelangelo.api', version: 'v2', resource: 'ingesters' } },
+      { resource: { group: 'michelangelo.api', version: 'v2', resource: 'notebooks' } },
       { resource: { group: 'apps', version: 'v1', resource: 'deployments' } },
     ];
     for (const more of others) {

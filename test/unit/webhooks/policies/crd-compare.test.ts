@@ -396,11 +396,13 @@ describe('comparing CRDs', () => {
       const [first] = Object.keys(properties ?? {});
       if (first === undefined || properties === undefined) continue;
       Reflect.deleteProperty(properties, first);
-      assert.deepEqual(found(shipped, changed as never), [`v2: spec.${first}: property removed`], file);
+      const { name } = changed.spec.versions[0]!;
+      assert.deepEqual(found(shipped, changed as never), [`${name}: spec.${first}: property removed`], file);
     }
   });
 });
 
 interface Version {
+  name: string;
   schema: { openAPIV3Schema: { properties: { spec: { properties?: Record<string, JsonValue> } } } };
 }

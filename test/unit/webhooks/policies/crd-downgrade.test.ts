@@ -61,7 +61,7 @@ describe('rule crd-downgrade', () => {
       await verdictOf(crdDowngrade(census, aMemory()), update(crd(both), crd(less))),
       /^v2: spec\.b: property removed; it has objects; to permit it set annotation michelangelo\/allow-downgrade=[0-9a-f]{12}$/,
     );
-    assert.deepEqual(census.asked, [{ plural: 'models', version: 'v2' }]);
+    assert.deepEqual(census.asked, [{ group: 'michelangelo.api', plural: 'models', version: 'v2' }]);
   });
 
   it('refuses it too when nobody knows whether there are any', async () => {

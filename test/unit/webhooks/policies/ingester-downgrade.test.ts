@@ -14,7 +14,7 @@ interface Change {
 
 function ingester(version: string | undefined, status: JsonObject, annotations: JsonObject = {}): JsonObject {
   return {
-    apiVersion: 'michelangelo.api/v2',
+    apiVersion: 'ingester.michelangelo.api/v1',
     kind: 'Ingester',
     metadata: { name: 'main', annotations },
     spec: { ...(version === undefined ? {} : { version }), environment: 'Production' },
@@ -27,8 +27,8 @@ function requestFor({ migrated, before, after, override }: Change): JsonObject {
   const annotations = override === undefined ? {} : { 'michelangelo/allow-downgrade': override };
   return {
     operation: 'UPDATE',
-    kind: { group: 'michelangelo.api', version: 'v2', kind: 'Ingester' },
-    resource: { group: 'michelangelo.api', version: 'v2', resource: 'ingesters' },
+    kind: { group: 'ingester.michelangelo.api', version: 'v1', kind: 'Ingester' },
+    resource: { group: 'ingester.michelangelo.api', version: 'v1', resource: 'ingesters' },
     oldObject: ingester(before, status),
     object: ingester(after, status, annotations),
   };

@@ -20,6 +20,7 @@ const policies = validatingPolicies(
     census: { hasObjects: () => Promise.resolve('some') },
     names: { recall: () => ({ uid: 'a-uid', end: 'evicted', versions: [] }) },
     memory: aMemory(),
+    bounds: { permitted: () => Promise.resolve('anything') },
   },
 );
 

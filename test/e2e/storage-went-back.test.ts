@@ -1,0 +1,45 @@
+// MySQL loses transactions while no reconciler runs; the one that starts then knows what was confirmed, and says so.
+import assert from 'node:assert/strict';
+import { before, describe, it } from 'node:test';
+import { probe } from '../../hack/local/role-process.ts';
+import { aManifest, Cluster, kind } from '../support/cluster.ts';
+import { eventually } from '../support/eventually.ts';
+import { runIngester } from '../support/ingester.ts';
+import { useBundle } from '../support/use-bundle.ts';
+
+const NS = 'went-back';
+
+describe('a MySQL that lost what it confirmed', () => {
+  const bundle = useBundle();
+  let cluster: Cluster;
+
+  before(async () => {
+    cluster = new Cluster(bundle());
+    await cluster.namespace(NS);
+    await cluster.create(aManifest('Model', NS, 'one'));
+    await eventually(async () => assert.equal((await cluster.rows(kind('Model'), NS)).length, 1));
+  });
+
+  it('is noticed by a reconciler that started after it, under its own rights, and told by the status', async (t) => {
+    if (bundle().server.external) {
+      t.skip("the server is somebody else's");
+      return;
+    }
+    const remembered = () =>
+      cluster.kubectl('get', 'configmap', 'ingester-status', '-n', 'ingester-system', '-o', 'json');
+    await eventually(async () => assert.match(await remembered(), /"storage-history\.json"/));
+    await bundle().reconciler.stop();
+    await bundle().database.query('RESET BINARY LOGS AND GTIDS');
+    await bundle().reconciler.start();
+    await cluster.create(aManifest('Model', NS, 'two'));
+    await eventually(async () => {
+      const { body } = await probe(bundle().reconcilerHealthPort, '/metrics');
+      assert.match(body, /^ingester_storage_went_back_total 1$/m);
+    });
+    assert.match(cluster.reconcilerLog(), /MySQL does not know transactions that it confirmed/);
+    await eventually(async () => {
+      const { stdout } = await runIngester(bundle(), ['status']);
+      assert.match(stdout, /MySQL went back at .* does not know transactions/);
+    });
+  });
+});

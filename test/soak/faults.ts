@@ -1,0 +1,213 @@
+// What goes wrong while the load runs, one fault after another, each for a while.
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Bundle } from '../../hack/local/bundle.ts';
+import { backUpEtcd, repairRestored, restoreEtcd } from './etcd-backup.ts';
+import type { Random } from './random.ts';
+import type { ShiftedClock } from './shifted-clock.ts';
+import type { Workload } from './workload.ts';
+
+/** What the faults are done to. */
+export interface Stage {
+  readonly bundle: Bundle;
+  readonly workload: Workload;
+  /** Of the reconciler. */
+  readonly clock: ShiftedClock;
+  readonly note: (text: string) => void;
+}
+
+interface Fault {
+  readonly name: string;
+  readonly weight: number;
+  /** At most so long; half a second at least. */
+  readonly mostMs: number;
+  readonly begin: (stage: Stage, random: Random) => Promise<unknown>;
+  readonly end: (stage: Stage, random: Random) => Promise<unknown>;
+}
+
+const nothing = (): Promise<void> => Promise.resolve();
+const at =
+  (act: (stage: Stage, random: Random) => void) =>
+  (stage: Stage, random: Random): Promise<void> => {
+    act(stage, random);
+    return Promise.resolve();
+  };
+const SHORT_MS = 3000;
+const LONGEST_JUMP_MS = 12 * 3_600_000;
+
+/** Of a platform team that knows nothing of the ingester: whatever the reconciler changes is refused with a 422. */
+const policy = {
+  apiVersion: 'admissionregistration.k8s.io/v1',
+  kind: 'ValidatingAdmissionPolicy',
+  metadata: { name: 'soak-denies' },
+  spec: {
+    failurePolicy: 'Fail',
+    matchConstraints: {
+      resourceRules: [
+        {
+          apiGroups: ['michelangelo.api'],
+          apiVersions: ['*'],
+          operations: ['UPDATE', 'DELETE'],
+          resources: ['rayjobs'],
+        },
+      ],
+    },
+    matchConditions: [
+      {
+        name: 'reconciler',
+        expression: 'request.userInfo.username == "system:serviceaccount:ingester-system:ingester-reconciler"',
+      },
+    ],
+    validations: [{ expression: 'false', message: 'not now' }],
+  },
+};
+const binding = {
+  apiVersion: 'admissionregistration.k8s.io/v1',
+  kind: 'ValidatingAdmissionPolicyBinding',
+  metadata: { name: 'soak-denies' },
+  spec: { policyName: 'soak-denies', validationActions: ['Deny'] },
+};
+
+const faults: readonly Fault[] = [
+  {
+    name: 'kill the reconciler',
+    weight: 4,
+    mostMs: SHORT_MS,
+    begin: async ({ bundle: { reconciler } }) => {
+      reconciler.kill('SIGKILL');
+      await reconciler.exited();
+    },
+    end: ({ bundle: { reconciler } }) => reconciler.start(),
+  },
+  {
+    name: 'kill MySQL',
+    weight: 2,
+    mostMs: SHORT_MS,
+    begin: ({ bundle: { server } }) => server.kill(),
+    end: ({ bundle: { server } }) => server.start(),
+  },
+  {
+    name: 'freeze MySQL',
+    weight: 1,
+    mostMs: SHORT_MS,
+    begin: at(({ bundle: { server } }) => server.pause()),
+    end: at(({ bundle: { server } }) => server.resume()),
+  },
+  {
+    name: 'cut the way to MySQL',
+    weight: 2,
+    mostMs: SHORT_MS,
+    begin: ({ bundle: { databaseLink } }) => databaseLink.cut(),
+    end: ({ bundle: { databaseLink } }) => databaseLink.heal(),
+  },
+  {
+    name: 'silence the way to MySQL',
+    weight: 1,
+    mostMs: 15_000,
+    begin: at(({ bundle: { databaseLink } }) => databaseLink.freeze()),
+    end: ({ bundle: { databaseLink } }) => databaseLink.heal(),
+  },
+  {
+    name: 'strand the connections to MySQL',
+    weight: 2,
+    mostMs: SHORT_MS,
+    begin: at(({ bundle: { databaseLink } }) => databaseLink.strand()),
+    end: nothing,
+  },
+  {
+    name: 'restart the API server',
+    weight: 2,
+    mostMs: SHORT_MS,
+    begin: async ({
+      bundle: {
+        controlPlane: { apiServer },
+      },
+    }) => {
+      apiServer.kill('SIGKILL');
+      await apiServer.exited();
+    },
+    end: ({
+      bundle: {
+        controlPlane: { apiServer },
+      },
+    }) => apiServer.start(),
+  },
+  {
+    name: 'freeze the API server',
+    weight: 1,
+    mostMs: SHORT_MS,
+    begin: at(
+      ({
+        bundle: {
+          controlPlane: { apiServer },
+        },
+      }) => apiServer.kill('SIGSTOP'),
+    ),
+    end: at(
+      ({
+        bundle: {
+          controlPlane: { apiServer },
+        },
+      }) => apiServer.kill('SIGCONT'),
+    ),
+  },
+  {
+    name: 'a policy denies',
+    weight: 1,
+    mostMs: 10_000,
+    begin: async ({ bundle: { controlPlane } }) => {
+      for (const each of [policy, binding])
+        await controlPlane.kubectlRun(['apply', '-f', '-'], { input: JSON.stringify(each) });
+    },
+    end: async ({ bundle: { kubectl } }) => {
+      for (const { kind, metadata } of [binding, policy])
+        await kubectl('delete', kind, metadata.name, '--ignore-not-found');
+    },
+  },
+  {
+    name: 'restore etcd',
+    weight: 1,
+    mostMs: 8000,
+    begin: ({ bundle, workload }) =>
+      workload.atRest(async () => {
+        await backUpEtcd(bundle);
+        workload.remember();
+      }),
+    // People stay away until MySQL follows again: the restored cluster gives out versions that it gave out before.
+    end: ({ bundle, workload, note }) =>
+      workload.atRest(async () => {
+        await restoreEtcd(bundle);
+        workload.recall();
+        note(`  ${await repairRestored(bundle)}`);
+      }),
+  },
+  {
+    name: "set the reconciler's clock",
+    weight: 2,
+    mostMs: 8000,
+    begin: at(({ clock, note }, random) => {
+      const byMs = random.below(2 * LONGEST_JUMP_MS) - LONGEST_JUMP_MS;
+      note(`  by ${(byMs / 3_600_000).toFixed(1)} h`);
+      clock.shift(byMs);
+    }),
+    end: at(({ clock }) => clock.shift(0)),
+  },
+];
+
+/** Until `end`, a time of Date.now(); answers how often each fault came. */
+export async function injectFaults(
+  stage: Stage,
+  random: Random,
+  end: number,
+): Promise<Readonly<Record<string, number>>> {
+  const counts: Record<string, number> = {};
+  for (;;) {
+    await delay(1500 + random.below(2500));
+    if (Date.now() >= end) return counts;
+    const fault = random.pick(faults.map((each) => [each.weight, each] as const));
+    stage.note(fault.name);
+    counts[fault.name] = (counts[fault.name] ?? 0) + 1;
+    await fault.begin(stage, random);
+    await delay(500 + random.below(fault.mostMs - 500));
+    await fault.end(stage, random);
+  }
+}

@@ -1,0 +1,30 @@
+import assert from 'node:assert/strict';
+import { it } from 'node:test';
+import { lifecycleChecks, watchForLifecycle } from '../../../src/app/lifecycle-watches.ts';
+import { createWatchdog } from '../../../src/app/watchdog.ts';
+import { createMetrics } from '../../../src/base/metrics.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
+import { RecordingLogger } from '../../support/recording-logger.ts';
+import { ScriptedClient } from '../kube/scripted-client.ts';
+
+it('the lifecycle controller that is told nothing by the API server is not ready, and says what stalls', async () => {
+  const [clock, logger, client, stop] = [
+    new FakeClock(),
+    new RecordingLogger(),
+    new ScriptedClient(),
+    new AbortController(),
+  ];
+  const metrics = createMetrics();
+  const watchdog = createWatchdog(clock, logger, metrics);
+  const watching = watchForLifecycle({ client, clock, logger, namespace: 'ns', watchdog });
+  const checks = lifecycleChecks(watching, watchdog);
+  const running = [watchdog.run(stop.signal), ...watching.map(({ informer }) => informer.run(stop.signal))];
+  await clock.advance(30_000);
+  assert.equal(checks['progress']?.(), undefined);
+  await clock.advance(40_000);
+  assert.match(String(checks['progress']?.()), /list ingesters .*list deployments .*list services .*list jobs/);
+  assert.equal(checks['watch-ingesters']?.(), 'the first list is not complete');
+  assert.match(await metrics.registry.metrics(), /ingester_work_stalled_total\{work="list ingesters"\} 1/);
+  stop.abort();
+  await Promise.all(running);
+});

@@ -1,0 +1,50 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { removeRegistrationWithNamespace } from '../../../src/app/registration.ts';
+import { KubeError } from '../../../src/kube/errors.ts';
+import { FakeApiServer } from '../../support/fake-api-server.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
+import { RecordingLogger } from '../../support/recording-logger.ts';
+
+const REGISTRATION = '/v2.stored.michelangelo.api';
+
+function setUp(deletionTimestamp?: string) {
+  const api = new FakeApiServer();
+  const registrations = api.of('apiservices');
+  const common = { namespace: '', resourceVersion: '1' };
+  registrations.put({
+    apiVersion: 'apiregistration.k8s.io/v1',
+    kind: 'APIService',
+    metadata: { ...common, name: REGISTRATION.slice(1), uid: 'r' },
+    spec: { service: { namespace: 'metadata', name: 'ingester-query' } },
+  });
+  const deleting = deletionTimestamp === undefined ? {} : { deletionTimestamp };
+  const metadata = { ...common, name: 'metadata', uid: 'n', ...deleting };
+  api.of('namespaces').put({ apiVersion: 'v1', kind: 'Namespace', metadata });
+  const logger = new RecordingLogger();
+  const run = () => removeRegistrationWithNamespace({ client: api, clock: new FakeClock(), logger });
+  return { api, registrations, logger, run };
+}
+
+describe('the registration of the query API, when a role ends', () => {
+  it('is removed where the namespace of its Service is being deleted', async () => {
+    const { registrations, run } = setUp('2026-01-01T00:00:00Z');
+    await run();
+    assert.equal(registrations.object(REGISTRATION), undefined);
+  });
+
+  it('stays where the role ends for another reason', async () => {
+    const { registrations, run } = setUp();
+    await run();
+    assert.ok(registrations.object(REGISTRATION) !== undefined);
+  });
+
+  it('is none of the concern of a role that may not look at it, or finds none', async () => {
+    for (const reason of ['Forbidden', 'NotFound', 'Unavailable'] as const) {
+      const { registrations, run } = setUp('2026-01-01T00:00:00Z');
+      registrations.failures.push({ call: 'get', error: new KubeError(reason, 'no') });
+      await run();
+      assert.ok(registrations.object(REGISTRATION) !== undefined, reason);
+    }
+  });
+});
