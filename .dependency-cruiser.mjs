@@ -66,6 +66,20 @@ export default {
       from: { path: '^(src|webhooks|schema)/' },
       to: { path: '^(hack|test)/' },
     },
+    {
+      // The catalogue does not know what the tables of an installation are called.
+      name: 'stored-kinds-come-from-the-configuration',
+      severity: 'error',
+      from: {
+        path: '^src/',
+        pathNot: [
+          '^src/(api|config)/',
+          '^src/app/kinds\\.ts$',
+          '^src/storage/mysql/(clone-source|migrate|migration-files|own-tables|table-names)\\.ts$',
+        ],
+      },
+      to: { path: '^src/api/kinds\\.ts$' },
+    },
     { name: 'resolvable', severity: 'error', from: {}, to: { couldNotResolve: true } },
     {
       name: 'no-development-dependency-in-product',

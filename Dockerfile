@@ -1,5 +1,7 @@
-# The one image of all roles: the built program on Node, nothing else.
-FROM node:24-bookworm-slim AS build
+# The one image of all roles: the built program on Node, nothing else. The base is named by its digest; a mirror or a newer
+# one is --build-arg BASE=name@sha256:...
+ARG BASE=node:24-bookworm-slim@sha256:6f7b03f7c2c8e2e784dcf9295400527b9b1270fd37b7e9a7285cf83b6951452d
+FROM $BASE AS build
 WORKDIR /build
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci --no-audit --no-fund
@@ -11,7 +13,7 @@ COPY hack/build ./hack/build
 ARG COMMIT=unknown
 RUN node hack/build/main.ts /program
 
-FROM node:24-bookworm-slim
+FROM $BASE
 ARG COMMIT=unknown
 ARG VERSION=0.0.0
 LABEL org.opencontainers.image.title="michelangelo-ingester" \
