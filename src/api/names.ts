@@ -60,5 +60,8 @@ export const CANARY_LABEL = 'michelangelo/canary';
 /** When a canary was touched last. */
 export const CANARY_BEAT_ANNOTATION = 'michelangelo/canary-beat';
 
+/** Label of stored objects only: a part of the object is in the row as text, because no database takes it as JSON. */
+export const STORED_AS_TEXT_LABEL = 'michelangelo/stored-as-text';
+
 /** Label with the name of the Ingester resource that something belongs to. */
 export const INGESTER_LABEL = 'michelangelo/ingester';

@@ -117,10 +117,7 @@ function createStorage(
   watchdog: Watchdog,
 ): MysqlMetadataStorage {
   for (const { kind, indexes } of kindsOf(configuration)) {
-    sync.prepareColumns(
-      kind,
-      indexes.flat().map(({ name }) => name),
-    );
+    sync.prepareColumns(kind, [...indexes.flat().map(({ name }) => name), 'json']);
   }
   watchdog.prepare([WRITE_WORK]);
   return new MysqlMetadataStorage(mysqlOptions(configuration), clock, undefined, {

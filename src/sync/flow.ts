@@ -54,6 +54,9 @@ export interface FlowOptions {
 /** Until it is known whether somebody drains, how often it is asked. */
 const UNKNOWN_MS = 500;
 
+const STORED_AS_TEXT =
+  'A part of the object is nested too deeply, or has too long a key, for a database; it is stored as text. Make it flatter.';
+
 export class Flow {
   readonly options: FlowOptions;
 
@@ -62,8 +65,10 @@ export class Flow {
   }
 
   row(object: KubernetesObject): ObjectRow {
-    const { kind, encode, sensitive } = this.options;
-    return toRow(kind, object, encode, sensitive);
+    const { kind, encode, sensitive, witness } = this.options;
+    const row = toRow(kind, object, encode, sensitive);
+    if (row.unfit?.includes('json') === true) witness?.(object, 'StoredAsText', STORED_AS_TEXT);
+    return row;
   }
 
   ref(object: KubernetesObject): ObjectRef {

@@ -17,6 +17,7 @@ export type NoticeReason =
   | 'DeletionsPaused'
   | 'TerminatingBlocked'
   | 'StorageOff'
+  | 'StoredAsText'
   | 'WriteRefused'
   | 'ReleasedDefinitionRemoved'
   | 'ReleasedToSpool';
@@ -38,6 +39,8 @@ const meanings: Readonly<Record<NoticeReason, Meaning>> = {
   TerminatingBlocked: { type: 'Warning', action: 'Delete' },
   /** Terminating while metadata storage is off, so that no reconciler stores its final state. */
   StorageOff: { type: 'Warning', action: 'Delete' },
+  /** Nested too deeply for a JSON column; the deep part is in the row as text. */
+  StoredAsText: { type: 'Warning', action: 'Store' },
   /** A policy, a webhook or the rights refuse what has to be written to the object; the note has their words. */
   WriteRefused: { type: 'Warning', action: 'Write' },
   /** Released because its definition is being removed; the row is kept as evicted. */

@@ -11,6 +11,7 @@ import {
   UNGUARDED_ANNOTATION,
 } from '../api/names.ts';
 import type { KubernetesObject } from '../api/object.ts';
+import { asReceived } from '../api/storable.ts';
 import { isJsonObject, type JsonObject, valueAt } from '../base/json.ts';
 import { parseLossless } from '../base/lossless-json.ts';
 import type { KubeClient, ObjectRef, Resource } from '../kube/client.ts';
@@ -56,7 +57,7 @@ export async function restore(request: RestoreRequest, parts: RestoreParts): Pro
   const { client, resource } = parts;
   const { stored, beside } = await findStored(request, parts.storage);
   const row = parseLossless(stored.json) as JsonObject;
-  const object = openObject(request.kind, row, parts.sensitive) as KubernetesObject;
+  const object = asReceived(openObject(request.kind, row, parts.sensitive)) as KubernetesObject;
   const { manifest, missing, dropped } = manifestOf(request.kind, object);
   const { namespace, name } = stored;
   const ref: ObjectRef = { resource, namespace, name };

@@ -1,6 +1,7 @@
 import type { KindDefinition } from '../api/kind.ts';
 import { LAST_APPLIED_ANNOTATION } from '../api/names.ts';
 import { type KubernetesObject, type ObjectMeta, withoutManagedFields } from '../api/object.ts';
+import { isStoredAsText, storable } from '../api/storable.ts';
 import { contentHash } from '../base/content-hash.ts';
 import type { JsonObject } from '../base/json.ts';
 import { wholeObject } from '../kube/lazy-object.ts';
@@ -23,7 +24,7 @@ export function toRow(
   const json = JSON.stringify(stored);
   const { metadata } = stored;
   const columns = columnValues(kind, stored);
-  const unfit = unfitColumns(kind, stored, columns);
+  const unfit = [...unfitColumns(kind, stored, columns), ...(isStoredAsText(stored) ? ['json'] : [])];
   return {
     kind,
     uid: metadata.uid,
@@ -45,7 +46,8 @@ export function toRow(
 
 /**
  * The object as it is stored: as received, without managedFields (noise that changes with every write), without
- * kubectl's copy of the manifest (which repeats secrets), and with sensitive values masked or sealed.
+ * kubectl's copy of the manifest (which repeats secrets), what is nested too deeply as text, and sensitive values masked
+ * or sealed.
  */
 export function storedForm(
   kind: KindDefinition,
@@ -55,7 +57,7 @@ export function storedForm(
   const object = wholeObject(received);
   const metadata = withoutLastApplied(withoutManagedFields(object.metadata));
   const stored = metadata === object.metadata ? object : { ...object, metadata };
-  return sealObject(kind, stored as JsonObject, sensitive) as KubernetesObject;
+  return sealObject(kind, storable(stored) as JsonObject, sensitive) as KubernetesObject;
 }
 
 /** No annotations at all where none is left. The order of the keys stays. */

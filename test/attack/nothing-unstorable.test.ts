@@ -3,10 +3,15 @@
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
 import { FINALIZER } from '../../src/api/names.ts';
-import { type ApiAnswer, type ApiCall, contentTypes, pathOf } from '../support/api-server.ts';
-import { aManifest, kind } from '../support/cluster.ts';
+import { jsonText } from '../../src/base/deep-json.ts';
+import type { JsonObject } from '../../src/base/json.ts';
+import { parseLossless } from '../../src/base/lossless-json.ts';
+import { type ApiAnswer, type ApiCall, ApiServer, contentTypes, pathOf } from '../support/api-server.ts';
+import { aManifest, Cluster, kind } from '../support/cluster.ts';
 import { eventually } from '../support/eventually.ts';
+import { runIngester } from '../support/ingester.ts';
 import { useAdmission } from '../support/use-admission.ts';
+import { useBundle } from '../support/use-bundle.ts';
 
 const NS = 'unstorable';
 const PipelineRun = kind('PipelineRun');
@@ -91,5 +96,65 @@ describe('nothing that cannot be stored', () => {
       const { status, body } = await call(request);
       assert.equal(status, 422, `${JSON.stringify(request.body)}: ${status} ${body.message ?? ''}`);
     }
+  });
+});
+
+describe('an object that came in while no webhook asked', () => {
+  const bundle = useBundle();
+  let cluster: Cluster;
+  let api: ApiServer;
+  const collection = pathOf(PipelineRun, NS);
+  const inputOf = async (name: string): Promise<string> => {
+    const found = parseLossless(await cluster.kubectl('get', '--raw', `${collection}/${name}`)) as JsonObject;
+    return jsonText((found['spec'] as JsonObject)['input'] as JsonObject);
+  };
+
+  before(async () => {
+    cluster = new Cluster(bundle());
+    await cluster.namespace(NS);
+    api = new ApiServer(bundle().controlPlane.kubeconfig);
+    const hooks = 'mutatingwebhookconfigurations,validatingwebhookconfigurations';
+    await cluster.kubectl('delete', hooks, '-l', 'app.kubernetes.io/name=michelangelo-ingester');
+  });
+
+  for (const levels of [40, 110, 2900, 9000]) {
+    it(`with ${levels} levels is stored, told of, evicted and restored`, async () => {
+      const name = `deep-${levels}`;
+      // With a number that no double holds, on the deepest level.
+      const input = nested(levels).replace('1', '9007199254740993');
+      await eventually(() => api.must({ method: 'POST', path: collection, body: run(name, input) }));
+      await eventually(async () => {
+        const rows = await cluster.rows(PipelineRun, NS, name);
+        assert.match(JSON.stringify(rows[0]?.['json'] ?? ''), /michelangelo\/json/);
+      });
+      await eventually(async () => {
+        const events = await cluster.kubectl(
+          'get',
+          'events',
+          '-n',
+          NS,
+          '--field-selector',
+          'reason=StoredAsText',
+          '-o',
+          'json',
+        );
+        assert.match(events, new RegExp(`"${name}"`));
+      });
+      assert.equal(await inputOf(name), input);
+      await cluster.patch(PipelineRun, NS, name, { metadata: { annotations: { 'michelangelo/Immutable': 'true' } } });
+      await eventually(async () =>
+        assert.equal((await cluster.tryKubectl('get', '--raw', `${collection}/${name}`)).code, 1),
+      );
+      const { code, stdout, stderr } = await runIngester(bundle(), ['restore', 'PipelineRun', `${NS}/${name}`]);
+      assert.equal(code, 0, `${stdout}${stderr}`);
+      assert.equal(await inputOf(name), input);
+    });
+  }
+
+  it('does not keep its namespace', async () => {
+    await cluster.kubectl('delete', 'namespace', NS, '--timeout=60s');
+    const restored = (await cluster.rows(PipelineRun, NS)).filter((row) => row['evict_time'] === null);
+    assert.equal(restored.length, 4);
+    for (const row of restored) assert.notEqual(row['delete_time'], null);
   });
 });

@@ -50,6 +50,27 @@ for (const flavour of ['mysql', 'mariadb'] as const) {
       assert.equal(content((await stored(row)).json), content(row.json));
     });
 
+    for (const levels of [31, 40, 110, 9000]) {
+      it(`takes an object of ${levels} levels, and gives it back as it was`, async () => {
+        const deep = `${'{"a":'.repeat(levels - 2)}12345678901234567890${'}'.repeat(levels - 2)}`;
+        const object = aModel({ uid: `deep-${levels}` }, { input: parseLossless(deep) as JsonObject });
+        const row = toRow(modelKind, object, encodeObject);
+        assert.deepEqual(row.unfit, ['json']);
+        const found = await stored(row);
+        await proveStored({ storage: storage() }, row, ['live']);
+        assert.equal(unreadable(modelKind, found), undefined);
+        const [, text = ''] = /"michelangelo\/json": ?("(?:[^"\\]|\\.)*")/.exec(found.json) ?? [];
+        const kept = JSON.parse(text) as string;
+        assert.ok(deep.includes(kept) && kept.length > deep.length - 30 * '{"a":}'.length, kept.slice(0, 100));
+      });
+    }
+
+    it('takes an object with a key of 70,000 bytes', async () => {
+      const row = toRow(modelKind, aModel({ uid: 'long-key' }, { input: { ['k'.repeat(70_000)]: 1 } }), encodeObject);
+      await stored(row);
+      await proveStored({ storage: storage() }, row, ['live']);
+    });
+
     it('keeps labels and annotations of any text, be they new, changed or added to others', async () => {
       const text = fc.string({ unit: 'binary', maxLength: 40 });
       const pairs = (value: fc.Arbitrary<string>) =>

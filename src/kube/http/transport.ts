@@ -3,6 +3,7 @@ import type { LookupFunction } from 'node:net';
 import type { Readable } from 'node:stream';
 import { Agent, type Dispatcher, request } from 'undici';
 import type { Clock } from '../../base/clock.ts';
+import { jsonText } from '../../base/deep-json.ts';
 import { messageOf } from '../../base/errors.ts';
 import { valueAt } from '../../base/json.ts';
 import { KubeError, reasonOfStatus } from '../errors.ts';
@@ -124,7 +125,7 @@ export class PooledTransport implements Transport {
   async #request(call: Call): Promise<Dispatcher.ResponseData> {
     const { clock } = this.#options;
     const { method } = call;
-    const body = call.body === undefined ? '' : JSON.stringify(call.body);
+    const body = call.body === undefined ? '' : jsonText(call.body);
     const started = clock.monotonicMs();
     let status: number | undefined;
     try {
