@@ -17,6 +17,8 @@ const registration: ObjectRef = {
 };
 /** A role that ends has little time left. */
 const LIMIT_MS = 5000;
+/** With its endpoints the status of a registration changes too, and every change makes a deletion of the state before fail. */
+const ATTEMPTS = 20;
 const namespaces = { group: '', version: 'v1', plural: 'namespaces' };
 
 export interface RegistrationOptions {
@@ -32,27 +34,35 @@ export interface RegistrationOptions {
 export async function removeRegistrationWithNamespace({ client, clock, logger }: RegistrationOptions): Promise<void> {
   const limit = { clock, timeoutMs: LIMIT_MS, signal: new AbortController().signal };
   try {
-    const removedWith = await within(limit, undefined, () => removeIfOrphaned(client));
+    const removedWith = await within(limit, undefined, (stop) => removeIfOrphaned(client, stop));
     if (removedWith === undefined) return;
     logger.warn(
       { namespace: removedWith },
       'The namespace is being deleted: removed the registration of the query API',
     );
   } catch (error) {
-    // Gone, or registered anew by another installation meanwhile.
-    if (isKubeError(error, 'NotFound') || isKubeError(error, 'Conflict')) return;
+    if (isKubeError(error, 'NotFound')) return;
     logger.info({ reason: messageOf(error) }, 'The registration of the query API could not be looked at');
   }
 }
 
 /** The namespace of the servers, where it is being deleted. */
-async function removeIfOrphaned(client: KubeClient): Promise<string | undefined> {
+async function removeIfOrphaned(
+  client: KubeClient,
+  stop: AbortSignal,
+  attempts = ATTEMPTS,
+): Promise<string | undefined> {
   const found = await client.get(registration);
   const namespace = valueAt(found, ['spec', 'service', 'namespace']);
   if (typeof namespace !== 'string' || !(await isGoing(client, namespace))) return undefined;
   const { uid, resourceVersion } = found.metadata;
-  await client.delete(registration, { uid, resourceVersion });
-  return namespace;
+  try {
+    await client.delete(registration, { uid, resourceVersion });
+    return namespace;
+  } catch (error) {
+    if (!isKubeError(error, 'Conflict') || attempts === 1 || stop.aborted) throw error;
+    return removeIfOrphaned(client, stop, attempts - 1);
+  }
 }
 
 async function isGoing(client: KubeClient, name: string): Promise<boolean> {

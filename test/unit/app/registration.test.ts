@@ -33,6 +33,15 @@ describe('the registration of the query API, when a role ends', () => {
     assert.equal(registrations.object(REGISTRATION), undefined);
   });
 
+  it('is removed although its status changes at that moment, as it does when its endpoints go', async () => {
+    const { registrations, run } = setUp('2026-01-01T00:00:00Z');
+    for (let each = 0; each < 3; each += 1) {
+      registrations.failures.push({ call: 'delete:default', error: new KubeError('Conflict', 'changed') });
+    }
+    await run();
+    assert.equal(registrations.object(REGISTRATION), undefined);
+  });
+
   it('stays where the role ends for another reason', async () => {
     const { registrations, run } = setUp();
     await run();
