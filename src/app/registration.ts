@@ -1,7 +1,7 @@
 // The registration of the query API with the API server. As long as it is there and no server stands behind it, the
 // discovery of the cluster is incomplete, and the namespace controller deletes no namespace at all.
 import { VERSION } from '../api/names.ts';
-import type { Clock } from '../base/clock.ts';
+import { type Clock, sleep } from '../base/clock.ts';
 import { messageOf } from '../base/errors.ts';
 import { valueAt } from '../base/json.ts';
 import type { Logger } from '../base/logger.ts';
@@ -15,10 +15,10 @@ const registration: ObjectRef = {
   namespace: '',
   name: `${VERSION}.${STORED_GROUP}`,
 };
-/** A role that ends has little time left. */
-const LIMIT_MS = 5000;
-/** With its endpoints the status of a registration changes too, and every change makes a deletion of the state before fail. */
-const ATTEMPTS = 20;
+/** Less than a pod has to end. */
+const LIMIT_MS = 20_000;
+/** With its endpoints the status of a registration changes, and a deletion of the state before is a conflict. */
+const RETRY_MS = 200;
 const namespaces = { group: '', version: 'v1', plural: 'namespaces' };
 
 export interface RegistrationOptions {
@@ -34,7 +34,9 @@ export interface RegistrationOptions {
 export async function removeRegistrationWithNamespace({ client, clock, logger }: RegistrationOptions): Promise<void> {
   const limit = { clock, timeoutMs: LIMIT_MS, signal: new AbortController().signal };
   try {
-    const removedWith = await within(limit, undefined, (stop) => removeIfOrphaned(client, stop));
+    const removedWith = await within(limit, undefined, (stop) =>
+      untilAnswered(clock, stop, () => removeIfOrphaned(client)),
+    );
     if (removedWith === undefined) return;
     logger.warn(
       { namespace: removedWith },
@@ -47,21 +49,24 @@ export async function removeRegistrationWithNamespace({ client, clock, logger }:
 }
 
 /** The namespace of the servers, where it is being deleted. */
-async function removeIfOrphaned(
-  client: KubeClient,
-  stop: AbortSignal,
-  attempts = ATTEMPTS,
-): Promise<string | undefined> {
+async function removeIfOrphaned(client: KubeClient): Promise<string | undefined> {
   const found = await client.get(registration);
   const namespace = valueAt(found, ['spec', 'service', 'namespace']);
   if (typeof namespace !== 'string' || !(await isGoing(client, namespace))) return undefined;
   const { uid, resourceVersion } = found.metadata;
-  try {
-    await client.delete(registration, { uid, resourceVersion });
-    return namespace;
-  } catch (error) {
-    if (!isKubeError(error, 'Conflict') || attempts === 1 || stop.aborted) throw error;
-    return removeIfOrphaned(client, stop, attempts - 1);
+  await client.delete(registration, { uid, resourceVersion });
+  return namespace;
+}
+
+async function untilAnswered<T>(clock: Clock, stop: AbortSignal, ask: () => Promise<T>): Promise<T> {
+  for (;;) {
+    try {
+      return await ask();
+    } catch (error) {
+      const passes = isKubeError(error, 'Conflict') || isKubeError(error, 'Unavailable');
+      if (!passes || stop.aborted) throw error;
+      await sleep(clock, RETRY_MS, stop);
+    }
   }
 }
 
