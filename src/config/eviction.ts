@@ -1,5 +1,5 @@
 // Rules that choose objects for eviction besides the annotation michelangelo/Immutable.
-import { z } from 'zod';
+import * as z from 'zod';
 import { allKinds, findKind } from '../api/kinds.ts';
 import { CelError, parseCel } from '../base/cel.ts';
 import { duration, integer, kindName, text } from './values.ts';

@@ -1,6 +1,6 @@
 // Every configuration key, its type, default and help. docs/configuration.md is generated from this file.
 import { isIP } from 'node:net';
-import { z } from 'zod';
+import * as z from 'zod';
 import { compareApiVersions } from '../api/api-version.ts';
 import type { DowngradeMode } from '../api/kind.ts';
 import type { TableNames } from '../api/kind-names.ts';

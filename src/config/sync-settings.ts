@@ -1,5 +1,5 @@
 // The sections about eviction, breakers and outages.
-import { z } from 'zod';
+import * as z from 'zod';
 import { type EvictionRule, evictionRules } from './eviction.ts';
 import { duration, flag, integer, mode, text } from './values.ts';
 

@@ -1,5 +1,5 @@
 // The sections about the tasks of the lifecycle, and what is shown meanwhile.
-import { z } from 'zod';
+import * as z from 'zod';
 import { duration, integer, kindName, mode, text } from './values.ts';
 
 export interface TaskSettings {

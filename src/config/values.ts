@@ -1,5 +1,5 @@
 // The kinds of values that configuration keys have.
-import { z } from 'zod';
+import * as z from 'zod';
 import { allKinds, findKind } from '../api/kinds.ts';
 import { parseDurationMs } from '../base/duration.ts';
 
