@@ -2,15 +2,25 @@
 const mayImport = {
   base: [],
   api: ['base'],
-  config: ['base', 'api'],
+  kinds: ['base', 'api'],
+  metrics: ['base'],
+  config: ['base', 'api', 'kinds'],
   proto: ['base', 'api'],
   kube: ['base', 'api'],
-  storage: ['base', 'api'],
+  storage: ['base', 'api', 'kinds'],
   runtime: ['base', 'api', 'kube'],
-  gitops: ['base', 'api', 'kube'],
-  sync: ['base', 'api', 'proto', 'kube', 'runtime', 'storage', 'gitops'],
-  lifecycle: ['base', 'api', 'kube', 'runtime', 'storage'],
-  query: ['base', 'api', 'kube', 'storage', 'gitops'],
+  gitops: ['base', 'api', 'kinds', 'kube'],
+  sync: ['base', 'api', 'kinds', 'metrics', 'proto', 'kube', 'runtime', 'storage', 'gitops'],
+  lifecycle: ['base', 'api', 'metrics', 'kube', 'runtime', 'storage'],
+  query: ['base', 'api', 'kinds', 'kube', 'storage', 'gitops'],
+};
+
+/** Rooms of a folder: each may import those before it, and what lies in the folder itself. */
+const rooms = {
+  'storage/mysql': ['schema', 'read', 'store', 'tasks'],
+  lifecycle: ['plan', 'children', 'reconcile'],
+  sync: ['admission', 'uninstall', 'flows', 'status', 'startup', 'eviction', 'audit'],
+  app: ['reconciler', 'webhook', 'query', 'lifecycle', 'commands'],
 };
 
 /** A library that only one place may import, types included. */
@@ -20,9 +30,9 @@ const ownedLibraries = {
   undici: '^src/kube/http/',
   express: '^(webhooks|src/query)/',
   pino: '^src/base/logger\\.ts$',
-  'prom-client': '^src/(base/metrics|app/health\\.ts)',
+  'prom-client': '^src/(metrics/|app/health\\.ts)',
   zod: '^src/config/',
-  '@peculiar/x509': '^src/app/self-signed\\.ts$',
+  '@peculiar/x509': '^src/app/commands/self-signed\\.ts$',
   commander: '^src/(cli/|main\\.ts)',
   '@bufbuild/protobuf': '^src/proto/',
   '@marcbachmann/cel-js': '^src/base/cel\\.ts$',
@@ -33,15 +43,24 @@ const folderRules = Object.entries(mayImport).map(([folder, allowed]) => ({
   severity: 'error',
   from: { path: `^src/${folder}/` },
   to: {
-    path: '^(src|webhooks|schema|hack|test)/',
-    pathNot: [...[folder, ...allowed].map((name) => `^src/${name}/`), ...(folder === 'api' ? ['^schema/kinds/'] : [])],
+    path: '^(src|webhooks|hack|test)/',
+    pathNot: [folder, ...allowed].map((name) => `^src/${name}/`),
   },
 }));
+
+const roomRules = Object.entries(rooms).flatMap(([folder, names]) =>
+  ['[^/]+\\.ts$', ...names.map((name) => `${name}/`)].map((from, index) => ({
+    name: `imports-of-${folder.replace('/', '-')}-${names[index - 1] ?? 'itself'}`,
+    severity: 'error',
+    from: { path: `^src/${folder}/${from}` },
+    to: { path: `^src/${folder}/(${names.slice(index).join('|') || '-'})/` },
+  })),
+);
 
 const libraryRules = Object.entries(ownedLibraries).map(([library, owner]) => ({
   name: `owner-of-${library}`,
   severity: 'error',
-  from: { path: '^(src|webhooks|schema)/', pathNot: owner },
+  from: { path: '^(src|webhooks)/', pathNot: owner },
   to: { path: `^node_modules/${library}/` },
 }));
 
@@ -52,18 +71,12 @@ export default {
       name: 'imports-of-webhooks',
       severity: 'error',
       from: { path: '^webhooks/' },
-      to: { path: '^(src|schema|hack|test)/', pathNot: '^src/(base|api|gitops)/' },
-    },
-    {
-      name: 'imports-of-schema',
-      severity: 'error',
-      from: { path: '^schema/' },
-      to: { path: '^(src|webhooks|hack|test)/', pathNot: '^src/api/kind\\.ts$' },
+      to: { path: '^(src|schema|hack|test)/', pathNot: '^src/(base|api|kinds|metrics|gitops)/' },
     },
     {
       name: 'product-never-imports-tools',
       severity: 'error',
-      from: { path: '^(src|webhooks|schema)/' },
+      from: { path: '^(src|webhooks)/' },
       to: { path: '^(hack|test)/' },
     },
     {
@@ -73,28 +86,35 @@ export default {
       from: {
         path: '^src/',
         pathNot: [
-          '^src/(api|config)/',
+          '^src/(kinds|config)/',
           '^src/app/kinds\\.ts$',
-          '^src/storage/mysql/(clone-source|migrate|migration-files|own-tables|table-names)\\.ts$',
+          '^src/storage/mysql/(tasks/(clone-source|migrate)|schema/(migration-files|own-tables))\\.ts$',
         ],
       },
-      to: { path: '^src/api/kinds\\.ts$' },
+      to: { path: '^src/kinds/kinds\\.ts$' },
+    },
+    {
+      name: 'the-plan-of-the-lifecycle-is-pure',
+      severity: 'error',
+      from: { path: '^src/lifecycle/plan/' },
+      to: { path: '^src/(metrics|kube|runtime|storage)/' },
     },
     { name: 'resolvable', severity: 'error', from: {}, to: { couldNotResolve: true } },
     {
       name: 'no-development-dependency-in-product',
       severity: 'error',
-      from: { path: '^(src|webhooks|schema)/' },
+      from: { path: '^(src|webhooks)/' },
       to: { dependencyTypes: ['npm-dev'], dependencyTypesNot: ['type-only'] },
     },
     {
-      // It costs 80 MB and most of a second; see docs/adr/0034.
+      // It costs 80 MB and most of a second; see docs/adr/0003-libraries.md#the-api-client-undici-for-calls-own-login.
       name: 'client-library-on-demand',
       severity: 'error',
-      from: { path: '^(src|webhooks|schema)/' },
+      from: { path: '^(src|webhooks)/' },
       to: { path: '^node_modules/@kubernetes/client-node/', dynamic: false, dependencyTypesNot: ['type-only'] },
     },
     ...folderRules,
+    ...roomRules,
     ...libraryRules,
   ],
   options: {

@@ -42,6 +42,10 @@ export default defineConfig(
     },
   },
   {
+    files: ['src/**/*.ts', 'webhooks/**/*.ts'],
+    rules: { '@typescript-eslint/explicit-module-boundary-types': 'error' },
+  },
+  {
     files: ['test/**/*.ts'],
     rules: {
       'max-lines-per-function': 'off',
@@ -52,7 +56,7 @@ export default defineConfig(
     files: [
       'src/api/**/*.ts',
       'src/proto/**/*.ts',
-      'src/sync/classify.ts',
+      'src/sync/flows/classify.ts',
       'src/sync/row.ts',
       'webhooks/policies/**/*.ts',
     ],

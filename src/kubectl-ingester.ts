@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import { runPlugin } from './cli/kubectl/run.ts';
+import { runPlugin } from './cli/kubectl/program.ts';
 
 /** A reader that has seen enough, as head does, is no failure. */
 process.stdout.on('error', ({ code: reason }: NodeJS.ErrnoException) => process.exit(reason === 'EPIPE' ? 0 : 1));

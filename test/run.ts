@@ -1,13 +1,10 @@
 // Everything that must pass: the static checks, then the tests from the fastest to the slowest. With arguments, only the
 // test files whose path contains one of them: npm test -- informer e2e/faults. Those in test/gitops run by "npm run gitops".
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
-import { findBinaries } from '../hack/local/binaries.ts';
-import { findChromium } from '../hack/local/chromium.ts';
-import { findDatabasePrograms } from '../hack/local/database-programs.ts';
-import { findGoProgram, gitopsPrograms, goPrograms } from '../hack/local/go-program.ts';
+import { preparePrograms, prepareServers } from '../hack/local/prepare.ts';
 import { progressOnStderr } from '../hack/local/progress.ts';
 import { filesToRepeat } from './support/files-to-repeat.ts';
 
@@ -33,7 +30,7 @@ const suites: readonly (Omit<Suite, 'files'> & { readonly folder: string })[] = 
 ];
 
 /** A file that hangs fails, one on a slow machine does not; the whole crash matrix takes longer than any other. */
-const timeoutMs = process.env['CRASH_MATRIX'] === 'write' ? 3_600_000 : 1_200_000;
+const timeoutMs = process.env['CRASH_MATRIX'] === 'write' ? 3_600_000 : 600_000;
 
 function filesOf(folder: string): readonly string[] {
   if (folder === 'gitops' && wanted.length === 0) return [];
@@ -80,26 +77,28 @@ function runSuite(title: string, { files, servers, concurrency }: Suite): readon
   return repeated;
 }
 
-/** Builds or unpacks what the servers need, where the wait can be shown; tests have deadlines. */
-async function prepareServers(): Promise<void> {
+/** Gets ready what a suite needs, where the wait can be shown; tests have deadlines. */
+async function prepare(folder: string): Promise<void> {
   const preparation = { env: process.env, progress: progressOnStderr, signal: undefined };
-  await findBinaries(preparation);
-  if (process.env['INGESTER_MYSQL_URL'] === undefined) await findDatabasePrograms('mysql', preparation);
-  if (process.env['INGESTER_MARIADB_URL'] === undefined) await findDatabasePrograms('mariadb', preparation);
-  await findChromium(preparation);
-  const programs = filesOf('gitops').length === 0 ? goPrograms : gitopsPrograms;
-  for (const program of Object.values(programs)) await findGoProgram(program, preparation);
+  await prepareServers(preparation);
+  if (!['contract', 'integration'].includes(folder)) await preparePrograms(preparation, folder === 'gitops');
+}
+
+/** What is not there yet is built while the checks and the first suites run. */
+function prepareBeside(): void {
+  const child = spawn(process.execPath, ['hack/local/prepare.ts'], { cwd: root, stdio: 'ignore' });
+  child.unref();
+  process.on('exit', () => child.kill());
 }
 
 const started = performance.now();
+if (wanted.length === 0) prepareBeside();
 if (wanted.length === 0 && !succeeds('check', ['hack/check.ts'])) fail('check');
-let prepared = false;
 const unstable: string[] = [];
 for (const { folder, servers, concurrency } of suites) {
   const files = filesOf(folder);
   if (files.length === 0) continue;
-  if (servers && !prepared) await prepareServers();
-  prepared ||= servers;
+  if (servers) await prepare(folder);
   unstable.push(...runSuite(`${folder} tests`, { files, servers, concurrency }));
 }
 for (const file of unstable) process.stdout.write(`\nPassed only the second time, see its first run above: ${file}\n`);

@@ -10,15 +10,13 @@ import express, {
 } from 'express';
 import type { Clock } from '../src/base/clock.ts';
 import type { JsonObject } from '../src/base/json.ts';
-import { LogLimit } from '../src/base/log-limit.ts';
 import type { Logger } from '../src/base/logger.ts';
-import type { WebhookMetrics } from '../src/base/metrics.ts';
+import { LogLimit } from '../src/base/rate-limits.ts';
+import type { WebhookMetrics } from '../src/metrics/metrics.ts';
 import { Bodies, BusyError } from './bodies.ts';
 import { DeadlineError, timeoutOf, withinTime } from './deadline.ts';
-import { encodeDecision } from './decision.ts';
-import { observed } from './observed-policy.ts';
-import { type FinalizerPolicyOptions, guard, mutatingPolicies } from './policies/finalizer.ts';
-import { runPolicies, type ValidatingPolicy } from './policy.ts';
+import { type FinalizerPolicyOptions, mutatingPolicies, reviewFinalizer } from './policies/finalizer.ts';
+import { encodeDecision, observed, runPolicies, type ValidatingPolicy } from './policy.ts';
 import { type AdmissionRequest, type Allowed, decodeReview, encodeAllowed, ReviewError } from './review.ts';
 
 /** What the metrics call a request whose client went away before the answer. */
@@ -31,7 +29,7 @@ export interface WebhookAppOptions extends FinalizerPolicyOptions {
   /** The rules of POST /validate, in the order they are asked. */
   readonly policies: readonly ValidatingPolicy[];
   /** While true, each answer asks the API server to connect anew next time, which is to another replica. */
-  readonly draining: () => boolean;
+  readonly shuttingDown: () => boolean;
   /**
    * Missing: every caller is answered. Otherwise only those whose client certificate the server has accepted, and that
    * have this common name unless it is empty.
@@ -82,7 +80,7 @@ function mutator(options: WebhookAppOptions): Reviewer {
   const { logger, metrics } = options;
   metrics.admission.declareMutating(mutatingPolicies);
   return (review) => {
-    const allowed = guard(review, options);
+    const allowed = reviewFinalizer(review, options);
     logger.debug({ ...subjectOf(review), ...allowed.auditAnnotations }, 'Reviewed');
     if (!review.dryRun) count(allowed, metrics);
     return encodeAllowed(review.uid, allowed);
@@ -95,7 +93,7 @@ function count({ patch, auditAnnotations }: Allowed, { admission: decisions }: W
 }
 
 function validator({ logger, metrics, clock, policies, reconcilerUser, caller }: WebhookAppOptions): Reviewer {
-  const audience = caller === undefined ? 'anybody' : 'api-server';
+  const audience = caller === undefined ? 'any-client' : 'api-server';
   metrics.admission.declareValidating(policies.map(({ name }) => name));
   const counted = policies.map((policy) => observed(policy, metrics.admission));
   const lines = new LogLimit(clock);
@@ -121,11 +119,11 @@ function subjectOf({ uid, plural, namespace, name, operation, dryRun }: Admissio
   return { uid, plural, namespace, name, operation, dryRun };
 }
 
-function measured({ received }: WebhookMeter, { draining }: WebhookAppOptions): RequestHandler {
+function measured({ received }: WebhookMeter, { shuttingDown }: WebhookAppOptions): RequestHandler {
   return (_request, response, next) => {
     const answered = received();
     response.once('close', () => answered(response.writableFinished ? response.statusCode : CLIENT_GONE));
-    if (draining()) response.setHeader('Connection', 'close');
+    if (shuttingDown()) response.setHeader('Connection', 'close');
     next();
   };
 }

@@ -1,17 +1,17 @@
-// The bodies of all requests of the process, within bytes that are there before a body is read. Whoever finds the port may
-// send bodies; none of them may end the process, or keep those of the API server out (docs/admission.md, Memory).
+// The bodies of all requests of the process, within bytes that are there before a body is read. Any client that reaches
+// the port may send bodies; none of them may end the process, or keep those of the API server out (docs/admission.md,
+// Memory).
 import type { IncomingMessage } from 'node:http';
 import { ByteBudget } from '../src/base/byte-budget.ts';
 import type { Clock } from '../src/base/clock.ts';
 import { CodedError } from '../src/base/errors.ts';
 import { BodyRoom, type Visitor } from './body-room.ts';
-import { parsedBytes } from './body-weight.ts';
 import { ReviewError } from './review.ts';
 
 const MIB = 1024 * 1024;
 /** Two objects of at most 3 MiB each, as etcd can hold, and one for the rest of the review. */
 const MAX_BODY_BYTES = 7 * MIB;
-/** Ordinary objects have room of their own, so that they never wait for large ones. */
+/** Ordinary objects have room of their own, so that they never wait for large ones, and are not worth weighing. */
 const SMALL_BYTES = 64 * 1024;
 const SMALL_ROOM = 8 * MIB;
 const LARGE_ROOM = 16 * MIB;
@@ -128,4 +128,25 @@ function receive(request: IncomingMessage, length: number, room: BodyRoom): Prom
     request.once('close', gone).once('error', gone);
     room.enter(visitor);
   });
+}
+
+// What parsing a body will take, before it is parsed: seven MiB of "{}," become 140 MiB of objects.
+
+/** Bytes of memory for each character that begins a value or a member, measured on V8 of Node 24. */
+const perCharacter: Readonly<Record<string, number>> = { '{': 64, '[': 48, ':': 48, ',': 12, '"': 12 };
+
+const costs = new Uint8Array(256);
+for (const [character, cost] of Object.entries(perCharacter)) costs[character.charCodeAt(0)] = cost;
+
+/** The text twice, before and after it is decoded, and objects of ordinary JSON. */
+const SMALL_FACTOR = 8;
+
+/** Characters inside strings count too, so it may be less. */
+export function parsedBytes(body: Buffer): number {
+  if (body.length <= SMALL_BYTES) return body.length * SMALL_FACTOR;
+  const { length } = body;
+  let bytes = length;
+  // By index, which is ten times as fast as an iterator or a callback, and this looks at every byte of large bodies.
+  for (let at = 0; at < length; at += 1) bytes += costs[body[at] ?? 0] ?? 0;
+  return bytes;
 }

@@ -18,7 +18,7 @@ interface Stay {
   readonly sinceMs: number;
 }
 
-/** Those that wait hold up to 128 KiB each that nobody has read. */
+/** Requests that wait hold up to 128 KiB each that is not read yet. */
 const MOST_WAITING = 32;
 const LONGEST_WAIT_MS = 1000;
 /** A body of an API server is there sooner than this, on a busy machine too; if not, the call is repeated. */

@@ -6,7 +6,7 @@ import type { AccessReviewer, Requester, Subject } from './ports.ts';
 
 /** RBAC that was just taken away is believed for at most this long. */
 const KEEP_MS = 10_000;
-/** Names come from whoever sends requests, so their number has an end. */
+/** Clients choose the names, so the number that is kept is limited. */
 const MAX_ANSWERS = 1000;
 
 interface Answer {

@@ -3,7 +3,7 @@
 import type { Clock } from '../src/base/clock.ts';
 import { messageOf } from '../src/base/errors.ts';
 import type { Logger } from '../src/base/logger.ts';
-import type { AdmissionMetrics } from '../src/base/metrics-admission.ts';
+import type { AdmissionMetrics } from '../src/metrics/admission.ts';
 import { type KeyPair, loadKeyPair } from './certificate.ts';
 
 export interface CertificateWatcherOptions {

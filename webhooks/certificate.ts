@@ -47,7 +47,7 @@ function read(path: string): string {
     return readFileSync(path, 'utf8');
   } catch (error) {
     throw new CertificateError(
-      `Cannot read ${path}: ${messageOf(error)}. Set webhook.certDir to the folder with tls.crt and tls.key.`,
+      `Cannot read ${path}: ${messageOf(error)}. Set server.certDir to the folder with tls.crt and tls.key.`,
     );
   }
 }

@@ -3,6 +3,7 @@
 import type { Clock } from '../src/base/clock.ts';
 import { parseDurationMs } from '../src/base/duration.ts';
 import { CodedError } from '../src/base/errors.ts';
+import { within } from '../src/base/within.ts';
 
 /** What the API server waits where the registration says nothing, and at most. */
 const DEFAULT_MS = 10_000;
@@ -27,25 +28,9 @@ export function timeoutOf(url: string): number {
   return Math.min(asked === 0 ? DEFAULT_MS : asked, MAX_MS) * SHARE;
 }
 
-/**
- * Rejects with a DeadlineError once the time is over, even where the work does not heed the signal it was given. What
- * comes of it after that is dropped.
- */
-export async function withinTime<T>(
-  clock: Clock,
-  timeoutMs: number,
-  work: (signal: AbortSignal) => Promise<T>,
-): Promise<T> {
-  const controller = new AbortController();
-  const late = Promise.withResolvers<never>();
-  const cancel = clock.schedule(timeoutMs, () => {
-    const error = new DeadlineError(timeoutMs);
-    controller.abort(error);
-    late.reject(error);
+/** Rejects with a DeadlineError once the time is over. */
+export function withinTime<T>(clock: Clock, timeoutMs: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  return within({ clock, timeoutMs }, work, () => {
+    throw new DeadlineError(timeoutMs);
   });
-  try {
-    return await Promise.race([work(controller.signal), late.promise]);
-  } finally {
-    cancel();
-  }
 }

@@ -1,6 +1,9 @@
-// The contract of a validating rule, and the pure run of all of them over one request.
+// The contract of a validating rule, the pure run of all of them over one request, and the answer to it.
+
+import type { JsonObject } from '../src/base/json.ts';
+import type { AdmissionMetrics, PolicyOutcome } from '../src/metrics/admission.ts';
 import { standAside } from './policies/stand-aside.ts';
-import type { AdmissionRequest } from './review.ts';
+import { type AdmissionRequest, API_VERSION, oneLine, warningsOf } from './review.ts';
 
 /** One rule. Pure over the request and what its ports know. */
 export interface ValidatingPolicy {
@@ -18,10 +21,10 @@ export interface PolicyContext {
   /** Aborts before the API server stops waiting: whatever a rule still asks for by then counts as unanswered. */
   readonly signal: AbortSignal;
   /**
-   * Who reads the answer. Where anybody may ask, a message holds nothing but what was sent: no uid, version or definition
-   * that the webhook knows from elsewhere.
+   * Who reads the answer. For any client, a message holds nothing but what was sent: no uid, version or definition that
+   * the webhook knows from elsewhere.
    */
-  readonly audience: 'api-server' | 'anybody';
+  readonly audience: 'api-server' | 'any-client';
 }
 
 /** A message is one line: what is refused and what to do, under 200 characters for each problem. It becomes a 403. */
@@ -49,7 +52,7 @@ export type Decision =
       readonly warnings: readonly string[];
     };
 
-/** In order: the first denial ends it, warnings add up. Requests that nobody may refuse are asked of no rule. */
+/** In order: the first denial ends it, warnings add up. Requests that must not be refused pass no rule. */
 export async function runPolicies(
   policies: readonly ValidatingPolicy[],
   request: AdmissionRequest,
@@ -67,4 +70,48 @@ export async function runPolicies(
     Object.assign(auditAnnotations, verdict.auditAnnotations);
   }
   return { allowed: true, warnings, auditAnnotations };
+}
+
+/** A refusal is one line in kubectl, Argo CD and Flux. Most have 200 characters; some name several problems at once. */
+const MAX_MESSAGE = 2000;
+
+/** The answer to a validating review: a denial is a 403 with the reason Forbidden and one line. */
+export function encodeDecision(uid: string, decision: Decision): JsonObject {
+  const answer = decision.allowed
+    ? { auditAnnotations: { ...decision.auditAnnotations } }
+    : {
+        auditAnnotations: { rule: decision.policy },
+        status: { code: 403, reason: 'Forbidden', message: oneLine(decision.message, MAX_MESSAGE) },
+      };
+  return {
+    apiVersion: API_VERSION,
+    kind: 'AdmissionReview',
+    response: { uid, allowed: decision.allowed, ...warningsOf(decision), ...answer },
+  };
+}
+
+/** The same rule, counting what it decides. */
+export function observed(policy: ValidatingPolicy, metrics: AdmissionMetrics): ValidatingPolicy {
+  const count = (request: AdmissionRequest, outcome: PolicyOutcome): void => {
+    if (!request.dryRun) metrics.decided(policy.name, outcome);
+  };
+  return {
+    name: policy.name,
+    appliesTo: (request) => policy.appliesTo(request),
+    review: async (request, context) => {
+      try {
+        const verdict = await policy.review(request, context);
+        count(request, outcomeOf(verdict));
+        return verdict;
+      } catch (error) {
+        count(request, 'failed');
+        throw error;
+      }
+    },
+  };
+}
+
+function outcomeOf(verdict: Verdict): PolicyOutcome {
+  if (!verdict.allowed) return 'denied';
+  return (verdict.warnings ?? []).length > 0 ? 'warned' : 'allowed';
 }

@@ -1,10 +1,10 @@
 // What rules need to know and the request does not say. Implementations never throw: what cannot be found out in time
 // is an answer too, and each rule says what it does about it.
 
-import type { IngesterName, Recalled, RememberedCrd } from '../src/api/admission-memory.ts';
+import type { IngesterName, Recorded, RecordedCrd } from '../src/api/admission-record.ts';
 import type { Permitted } from '../src/api/ingester/permitted.ts';
-import type { RememberedName } from '../src/gitops/remembered-names.ts';
 import type { ObjectName } from '../src/gitops/tombstone.ts';
+import type { TombstoneEntry } from '../src/gitops/tombstone-index.ts';
 import type { AdmissionRequest } from './review.ts';
 
 /** A resource of our group, by a version that is served. */
@@ -20,18 +20,18 @@ export interface ObjectCensus {
   hasObjects(resource: ServedResource, signal: AbortSignal): Promise<'some' | 'none' | 'unknown'>;
 }
 
-/** What is known of the objects that had a name before; answers from memory. */
-export interface NameMemory {
+/** What is known of the objects that had a name before; answers without a call. */
+export interface TombstoneIndex {
   /** Undefined where nothing is known, which is no proof that there was none. */
-  recall(name: ObjectName): RememberedName | undefined;
+  find(name: ObjectName): TombstoneEntry | undefined;
 }
 
 /** What is known of Ingesters and CRDs that were deleted. */
-export interface AdmissionMemory {
+export interface AdmissionRecord {
   /** The version that the database of the resource of this name was migrated to. */
-  migratedVersion(name: IngesterName, signal: AbortSignal): Promise<Recalled<string>>;
+  migratedVersion(name: IngesterName, signal: AbortSignal): Promise<Recorded<string>>;
   /** The last CRD of these objects. */
-  crd(plural: string, signal: AbortSignal): Promise<Recalled<RememberedCrd>>;
+  crd(plural: string, signal: AbortSignal): Promise<Recorded<RecordedCrd>>;
 }
 
 /** What Ingesters may ask for. */

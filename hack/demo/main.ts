@@ -50,7 +50,7 @@ async function play(bundle: PodBundle): Promise<void> {
   await untilAborted(stop.signal);
 }
 
-/** Exit code: 0 when the story was told to its end, 130 when somebody stopped it before, 1 when it failed. */
+/** Exit code: 0 when the demo ran to its end, 130 when the user stopped it before, 1 when it failed. */
 async function main(): Promise<number> {
   let bundle: PodBundle | undefined;
   try {

@@ -1,7 +1,7 @@
 // The main job of the product, chapter by chapter. Each chapter runs real commands, prints their real output, and checks
 // what it claims.
 import { setTimeout as delay } from 'node:timers/promises';
-import { defaultKinds } from '../../src/api/kinds.ts';
+import { defaultKinds } from '../../src/kinds/kinds.ts';
 import type { BundleServers } from '../local/bundle-servers.ts';
 import { DemoError, type Narrator, table } from './narrator.ts';
 

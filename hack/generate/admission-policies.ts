@@ -1,4 +1,4 @@
-// The same without a webhook: policies that the API server evaluates itself. They do what needs neither memory of other
+// The same without a webhook: policies that the API server evaluates itself. They do what needs neither other
 // objects nor a database; docs/admission.md has the differences.
 import { PERMITTED_CONFIG_MAP } from '../../src/api/ingester/permitted.ts';
 import { INGESTER_GROUP, INGESTER_PLURAL, MIGRATED_VERSION_PATH, VERSION_PATH } from '../../src/api/ingester.ts';
@@ -13,7 +13,7 @@ import {
 import {
   crdDeletionNotPermitted,
   crdRule,
-  guardConditions,
+  finalizerConditions,
   labels,
   NAMESPACE,
   notDeleting,
@@ -89,7 +89,7 @@ function finalizerPolicy(kinds: readonly KindDefinition[]): object {
     metadata: { name: 'ingester-finalizer', labels },
     spec: {
       matchConstraints: { resourceRules: [objectRule(kinds)], matchPolicy: 'Equivalent' },
-      matchConditions: guardConditions,
+      matchConditions: finalizerConditions,
       variables,
       mutations: [restore, add].map((expression) => ({ patchType: 'JSONPatch', jsonPatch: { expression } })),
       failurePolicy: 'Fail',
@@ -282,7 +282,7 @@ function ingesterPolicy(): object {
 
 /**
  * What webhooks/policies/ingester-downgrade.ts refuses of an update. One that is created is held back by the lifecycle
- * controller, which remembers what was migrated for the one before.
+ * controller, which knows from the admission record what was migrated for the one before.
  */
 function versionPolicy(): object {
   const [from, to] = ['variables.from', 'variables.to'];

@@ -23,8 +23,9 @@ interface MatchCondition {
 }
 
 /**
- * Whoever cleans up an object that is being deleted never waits for a webhook. Only the old object says so: the new one
- * says what the client likes, and a server-side apply that creates an object keeps it.
+ * A controller that removes its finalizer from an object that is being deleted never waits for a webhook. Only the old
+ * object shows the deletion: the client chooses what the new one holds, and a server-side apply that creates an object
+ * keeps it.
  */
 export const notDeleting: MatchCondition = {
   name: 'not-deleting',
@@ -53,7 +54,7 @@ const notOptedOut: MatchCondition = {
 };
 
 /** What the finalizer is put on, for webhook and policy alike. */
-export const guardConditions: readonly MatchCondition[] = [notDeleting, notReconciler, needsFinalizer, notOptedOut];
+export const finalizerConditions: readonly MatchCondition[] = [notDeleting, notReconciler, needsFinalizer, notOptedOut];
 
 /** Annotations that need the right to delete. */
 export const protectedMarks: readonly string[] = [DELETING_ANNOTATION, IMMUTABLE_ANNOTATION, UNGUARDED_ANNOTATION];
@@ -86,7 +87,7 @@ export function mutatingWebhook(kinds: readonly KindDefinition[]): Registration 
         name: 'finalizer.ingester.michelangelo.api',
         ...calls('/mutate'),
         rules: [objectRule(kinds)],
-        matchConditions: guardConditions,
+        matchConditions: finalizerConditions,
         // An object without the finalizer is worse than one that has to be created again.
         failurePolicy: 'Fail',
         reinvocationPolicy: 'Never',

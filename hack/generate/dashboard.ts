@@ -36,15 +36,15 @@ const rows: readonly { readonly title: string; readonly panels: readonly Panel[]
         queries: one('sum(max by (kind) (ingester_unguarded_objects)) or vector(0)', 'objects'),
       },
       {
-        title: 'Troubled objects',
+        title: 'Failing objects',
         description: 'Objects whose last attempt failed; "ingester status" lists them.',
         unit: 'short',
         stat: true,
-        queries: one('max(ingester_troubled_objects)', 'objects'),
+        queries: one('max(ingester_failing_objects)', 'objects'),
       },
       {
         title: 'Held deletions',
-        description: 'Kinds whose deletions wait for a person: "ingester resume".',
+        description: 'Kinds whose deletions wait for an operator: "ingester resume".',
         unit: 'short',
         stat: true,
         queries: one('sum(max by (kind) (ingester_deletion_breaker_open))', 'kinds'),
@@ -63,7 +63,7 @@ const rows: readonly { readonly title: string; readonly panels: readonly Panel[]
     panels: [
       {
         title: 'Lag',
-        description: 'How long changes wait before somebody works on them.',
+        description: 'How long changes wait in the queue.',
         unit: 's',
         queries: quantiles('workqueue_queue_duration_seconds', reconciler, ''),
       },
@@ -130,18 +130,18 @@ const rows: readonly { readonly title: string; readonly panels: readonly Panel[]
     title: 'Life of objects',
     panels: [
       {
-        title: 'Notices',
-        description: 'Evicted, retained, recreated, released: see docs/operations.md.',
+        title: 'Events',
+        description: 'Evicted, retained, recreated, finalizer removed: see docs/operations.md.',
         unit: 'ops',
-        queries: one('sum by (reason) (rate(ingester_notices_total[$__rate_interval]))', '{{reason}}'),
+        queries: one('sum by (reason) (rate(ingester_events_total[$__rate_interval]))', '{{reason}}'),
       },
       {
-        title: 'Adopted and vanished',
+        title: 'Swept, and missed deletes',
         description: 'Given the finalizer after their creation; gone before their final state was stored.',
         unit: 'ops',
         queries: [
-          ...one('sum by (kind) (rate(ingester_adopted_objects_total[$__rate_interval]))', 'adopted {{kind}}'),
-          ...one('sum by (kind) (rate(ingester_vanished_objects_total[$__rate_interval]))', 'vanished {{kind}}'),
+          ...one('sum by (kind) (rate(ingester_finalizer_sweep_objects_total[$__rate_interval]))', 'swept {{kind}}'),
+          ...one('sum by (kind) (rate(ingester_missed_deletes_total[$__rate_interval]))', 'missed deletes {{kind}}'),
         ],
       },
       {

@@ -1,5 +1,5 @@
 import type { FieldRule, IndexedColumn, KindDefinition, VersionField } from '../../src/api/kind.ts';
-import { configurationKeys } from '../../src/config/keys.ts';
+import { type ConfigurationKey, configurationKeys, taskKeys } from '../../src/config/load.ts';
 import type { Output } from './output.ts';
 
 export function docsOutputs(kinds: readonly KindDefinition[]): readonly Output[] {
@@ -11,28 +11,39 @@ export function docsOutputs(kinds: readonly KindDefinition[]): readonly Output[]
 
 const notice = (source: string): string => `<!-- Generated from ${source} by "npm run generate". Do not edit. -->\n\n`;
 
-function configurationPage(): string {
-  const rows = configurationKeys().map(({ path, env, defaultValue, help }) => {
+function keyRows(keys: readonly ConfigurationKey[]): string {
+  const rows = keys.map(({ path, env, defaultValue, help }) => {
     return `| \`${path}\` | ${env === undefined ? '–' : `\`${env}\``} | ${describeDefault(defaultValue)} | ${help} |`;
   });
+  return ['| Key | Environment | Default | Meaning |', '| --- | --- | --- | --- |', ...rows].join('\n');
+}
+
+function configurationPage(): string {
   return `${notice('src/config/schema.ts')}# Configuration
 
 One YAML file (\`--config\`, or the variable \`INGESTER_CONFIG\`); every scalar can also be set in the environment, which
 wins. \`\${NAME}\` and \`\${NAME:default}\` inside text values are replaced from the environment. Durations are written
-\`500ms\`, \`30s\`, \`5m\`, \`1h30m\`. Unknown keys are refused, and every problem is reported at once with its path.
+\`500ms\`, \`30s\`, \`5m\`, \`1h30m\`. Unknown keys are refused with the nearest known one, and every problem is reported at
+once with its path.
 
-| Key | Environment | Default | Meaning |
-| --- | --- | --- | --- |
-${rows.join('\n')}
+${keyRows(configurationKeys)}
 
 The reconciler is opt-in. With \`metadataStorage.enableMetadataStorage\` off it says so and stays idle, and the webhook, which reads
-the same file, [guards no new object](admission.md#finalizer): the bundle puts nothing on objects. So say it in the file: the
+the same file, [adds no finalizer to new objects](admission.md#finalizer): the bundle puts nothing on objects. So say it in the file: the
 environment may not switch on what the file switches off. Leave the component \`probe\` out, which waits for a guarded object. Switched on with
 an empty \`mysql\` section it refuses to start and names the keys to set.
+
+## Tasks
+
+\`ingester task\` and \`ingester snapshots\` read these sections too, from the same file or one of their own. Nothing else reads
+or checks them.
+
+${keyRows(taskKeys)}
 `;
 }
 
 function describeDefault(value: unknown): string {
+  if (value === undefined) return '–';
   if (value === '') return 'empty';
   if (Array.isArray(value) && value.length === 0) return 'empty list';
   if (Array.isArray(value)) return 'the 13 kinds of [kinds.md](kinds.md)';
@@ -47,7 +58,7 @@ function kindsPage(kinds: readonly KindDefinition[]): string {
     );
     return `| ${kind.kind} | \`${kind.plural}\` | \`${kind.table}\` | ${columns.join(', ') || '–'} | ${notes.join(', ') || '–'} |`;
   });
-  return `${notice('schema/kinds/catalogue.ts')}# Kinds
+  return `${notice('src/kinds/catalogue.ts')}# Kinds
 
 Group \`michelangelo.api\`, version \`v2\`, all namespaced. Each kind has three tables: the main one and, with the endings
 \`_labels\` and \`_annotations\`, one row per label and annotation. Optional kinds are ingested only when

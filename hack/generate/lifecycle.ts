@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { leaves } from '../../src/api/ingester/schema.ts';
 import { specSchema } from '../../src/api/ingester/spec-schema.ts';
-import { stateDiagram } from '../../src/lifecycle/pipeline.ts';
+import { transitions } from '../../src/lifecycle/plan/pipeline.ts';
 import type { Output } from './output.ts';
 
 const root = join(import.meta.dirname, '../..');
@@ -17,6 +17,12 @@ function withDiagram(text: string): string {
   return text.replace(/```mermaid\n[\s\S]*?```/, `\`\`\`mermaid\n${stateDiagram()}\n\`\`\``);
 }
 
+/** As Mermaid draws it. */
+function stateDiagram(): string {
+  const lines = transitions.map(({ from, to, when }) => `  ${from} --> ${to}: ${when}`);
+  return ['stateDiagram-v2', '  [*] --> Settled', ...lines].join('\n');
+}
+
 function reference(): Output {
   const rows = leaves(specSchema).map(({ path, leaf }) => {
     const initial = leaf.default === undefined ? '' : ` Default: \`${JSON.stringify(leaf.default)}\`.`;
@@ -27,8 +33,9 @@ function reference(): Output {
     '',
     '# Fields of an Ingester resource',
     '',
-    'What a change does: *ignore* nothing in the cluster, *patch* no restart, *scale* the number of pods, *upgrade* new pods',
-    'and perhaps tasks. [lifecycle.md](lifecycle.md) explains how.',
+    'What a change of the field does: *ignore*: nothing in the cluster; *patch*: updates objects without a restart; *scale*:',
+    'changes the number of replicas; *upgrade*: rolls out new pods and runs the tasks that depend on the field; *restore*:',
+    'replaces the data. [lifecycle.md](lifecycle.md) explains how.',
     '',
     '| Field of spec | Change | Meaning |',
     '| --- | --- | --- |',

@@ -1,7 +1,7 @@
 // Writes every generated file, or with --check says which are not fresh.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { allKinds } from '../../src/api/kinds.ts';
+import { allKinds } from '../../src/kinds/kinds.ts';
 import { argocdExtensionOutput } from './argocd-extension.ts';
 import { ingesterCrdOutput } from './crds/ingester.ts';
 import { crdOutputs, openFieldsOf } from './crds/outputs.ts';
@@ -14,11 +14,12 @@ import { metricsOutput } from './metrics.ts';
 import { migrationOutputs } from './migrations.ts';
 import { namesOutputs } from './names.ts';
 import type { Output } from './output.ts';
+import { podOutputs } from './pods.ts';
 import { protoOutputs } from './proto/outputs.ts';
 import { removalOutputs } from './removal.ts';
 
 /** Manifests with expressions that name parts of the bundle. */
-const ADMISSION = /config\/(base\/webhook|components\/(admission-policies|guard))\//;
+const ADMISSION = /config\/(base\/webhook|components\/(admission-policies|deletion-protection))\//;
 const root = join(import.meta.dirname, '../..');
 
 async function outputs(): Promise<readonly Output[]> {
@@ -31,6 +32,7 @@ async function outputs(): Promise<readonly Output[]> {
     ...lifecycleOutputs(),
     ...migrationOutputs(allKinds),
     ...manifests,
+    ...podOutputs(),
     ...removalOutputs(allKinds),
     ...namesOutputs(admission),
     ...docsOutputs(allKinds),

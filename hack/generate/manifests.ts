@@ -1,12 +1,12 @@
 // Manifests that list the kinds: a plural that is typed by hand and wrong is accepted by the API server and matches
 // nothing.
 import { stringify } from 'yaml';
-import { INGESTER_CRD } from '../../src/api/ingester.ts';
 import type { KindDefinition } from '../../src/api/kind.ts';
-import { crdName } from '../../src/api/kind-names.ts';
 import { GROUP } from '../../src/api/names.ts';
+import { crdName } from '../../src/kinds/kind-names.ts';
 import { calledByUrl, mutatingWebhook, validatingWebhooks } from './admission.ts';
 import { admissionPolicies } from './admission-policies.ts';
+import { INGESTER_CRD } from './crds/ingester.ts';
 import { generatedNotice, type Output } from './output.ts';
 
 const labels = { 'app.kubernetes.io/name': 'michelangelo-ingester' };
@@ -32,7 +32,7 @@ export function manifestOutputs(
 
 function output(path: string, ...documents: readonly object[]): Output {
   const content = documents.map((document) => stringify(document, { lineWidth: 0 })).join('---\n');
-  return { path, content: generatedNotice('#', 'schema/kinds/catalogue.ts') + content };
+  return { path, content: generatedNotice('#', 'src/kinds/catalogue.ts') + content };
 }
 
 /**
@@ -69,8 +69,9 @@ function webhookRole(plurals: readonly string[]): object {
 }
 
 /**
- * What the two writes of the query API need: a restore creates an object and writes its status, a deletion sets an
- * annotation, which takes the right to delete as well. Whoever asks must have the same rights.
+ * What the writes of the query API need: a restore creates an object and writes its status, a deletion sets an
+ * annotation, which takes the right to delete as well. The requesting user must have the same rights. Objects that are in
+ * MySQL only are written where the query API may delete, and sees that no such object lives.
  */
 function queryWrites(plurals: readonly string[]): readonly object[] {
   const metadata = { name: 'ingester-query-writes', labels };

@@ -1,6 +1,6 @@
 // docs/metrics.md, from the metrics that the roles register.
 import type { Registry } from 'prom-client';
-import { createMetrics, createQueryMetrics, createWebhookMetrics } from '../../src/base/metrics.ts';
+import { createMetrics, createQueryMetrics, createWebhookMetrics } from '../../src/metrics/metrics.ts';
 import type { Output } from './output.ts';
 
 export interface MetricDescription {
@@ -45,14 +45,14 @@ export function metricsOutput(): Output {
   });
   return {
     path: 'docs/metrics.md',
-    content: `<!-- Generated from src/base/metrics.ts by "npm run generate". Do not edit. -->
+    content: `<!-- Generated from src/metrics/metrics.ts by "npm run generate". Do not edit. -->
 
 # Metrics
 
 Served as \`/metrics\` on the health port (8081) of every role. Durations are in seconds. \`workqueue_*\`,
 \`controller_runtime_*\`, \`rest_client_*\`, \`leader_election_*\` and \`certwatcher_*\` mean what they mean for controllers
 written with controller-runtime. The component \`config/components/prometheus\` scrapes them, alerts
-([runbooks](runbooks/README.md)) and has a Grafana dashboard.
+([runbooks](runbooks.md)) and has a Grafana dashboard.
 
 | Metric | Type | Labels | Meaning |
 | --- | --- | --- | --- |

@@ -1,9 +1,9 @@
 import type { KindDefinition } from '../../src/api/kind.ts';
-import { createTables, systemTables } from '../../src/storage/mysql/tables.ts';
+import { createTables, systemTables } from '../../src/storage/mysql/schema/tables.ts';
 import { generatedNotice, type Output } from './output.ts';
 
 const notice =
-  generatedNotice('--', 'schema/kinds/catalogue.ts') +
+  generatedNotice('--', 'src/kinds/catalogue.ts') +
   '-- After the first release this file is frozen; later changes are migrations of their own.\n' +
   '-- minReader: 1\n-- minWriter: 1\n-- gate: open\n';
 

@@ -9,10 +9,17 @@ const RECONCILER = 'ingester-reconciler';
 const WEBHOOK = 'ingester-webhook';
 const QUERY = 'ingester-query';
 /** An object that is in every render, and what its annotations hold: a replacement needs a source. */
-const CONSTANTS = { kind: 'ConfigMap', name: 'ingester-drain' };
+const CONSTANTS = { kind: 'ConfigMap', name: 'ingester-uninstall' };
 const annotation = (name: string): string => `metadata.annotations.[ingester.michelangelo.api/${name}]`;
 /** ConfigMaps that the program finds by name. */
-const FIXED_NAMES = ['ingester-drain', 'ingester-control', 'ingester-status', 'ingester-names', 'ingester-memory'];
+const FIXED_NAMES = [
+  'ingester-uninstall',
+  'ingester-control',
+  'ingester-status',
+  'ingester-tombstones',
+  'ingester-admission-record',
+];
+const PROTECTION = { kind: 'ValidatingAdmissionPolicyBinding', name: 'ingester-deletion-protection' };
 const STAYING_BINDING = 'ingester-query-auth-reader';
 
 interface Target {
@@ -121,13 +128,12 @@ const INJECTED_SECRET = 'cert-manager.io/inject-ca-from-secret';
 const RECONCILER_USER =
   'spec.template.spec.containers.[name=webhook].env.[name=INGESTER_WEBHOOK_RECONCILER_USER].value';
 
+function user(index: number): Target {
+  return { ...whole({ kind: 'Deployment', name: WEBHOOK }, RECONCILER_USER), options: { delimiter: ':', index } };
+}
+
 function replacementsFor(expressions: readonly Expression[]): readonly object[] {
   const source = (kind: string, name: string, fieldPath: string): object => ({ kind, name, fieldPath });
-  const webhookDeployment = { kind: 'Deployment', name: WEBHOOK };
-  const user = (index: number): Target => ({
-    ...whole(webhookDeployment, RECONCILER_USER),
-    options: { delimiter: ':', index },
-  });
   return [
     {
       source: source('ServiceAccount', RECONCILER, 'metadata.namespace'),
@@ -139,7 +145,7 @@ function replacementsFor(expressions: readonly Expression[]): readonly object[] 
         annotated('APIService', INJECTED_SECRET, 0),
         dnsName(WEBHOOK, 1),
         dnsName(QUERY, 1),
-        ...['ingester-guard', 'ingester-permitted'].map((name) =>
+        ...['ingester-deletion-protection', 'ingester-permitted'].map((name) =>
           whole({ kind: 'ValidatingAdmissionPolicyBinding', name }, 'spec.paramRef.namespace'),
         ),
         whole({ kind: 'APIService' }, 'spec.service.namespace'),
@@ -173,9 +179,7 @@ function replacementsFor(expressions: readonly Expression[]): readonly object[] 
       targets: [
         whole({ kind: 'ConfigMap', name }, 'metadata.name'),
         ...roleNames(name),
-        ...(name === 'ingester-drain'
-          ? [whole({ kind: 'ValidatingAdmissionPolicyBinding', name: 'ingester-guard' }, 'spec.paramRef.name')]
-          : []),
+        ...(name === 'ingester-uninstall' ? [whole(PROTECTION, 'spec.paramRef.name')] : []),
       ],
     })),
   ];
@@ -185,15 +189,20 @@ function replacementsFor(expressions: readonly Expression[]): readonly object[] 
 function roleNames(name: string): readonly Target[] {
   const role = (roleName: string, fieldPath: string): Target => whole({ kind: 'Role', name: roleName }, fieldPath);
   switch (name) {
-    case 'ingester-drain':
+    case 'ingester-uninstall':
       return [
-        role('ingester-drain-marker', 'rules.0.resourceNames.0'),
-        role('ingester-drain', 'rules.1.resourceNames.0'),
+        role('ingester-uninstall-marker', 'rules.0.resourceNames.0'),
+        role('ingester-uninstall', 'rules.1.resourceNames.0'),
       ];
-    case 'ingester-names':
-      return ['ingester-names-writer', 'ingester-names-reader'].map((each) => role(each, 'rules.0.resourceNames.0'));
-    case 'ingester-memory':
-      return [role('ingester-control', 'rules.2.resourceNames.0'), role('ingester-memory', 'rules.0.resourceNames.0')];
+    case 'ingester-tombstones':
+      return ['ingester-tombstones-writer', 'ingester-tombstones-reader'].map((each) =>
+        role(each, 'rules.0.resourceNames.0'),
+      );
+    case 'ingester-admission-record':
+      return [
+        role('ingester-control', 'rules.2.resourceNames.0'),
+        role('ingester-admission-record', 'rules.0.resourceNames.0'),
+      ];
     case 'ingester-control':
       return [role('ingester-control', 'rules.0.resourceNames.0')];
     default:

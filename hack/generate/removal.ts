@@ -1,8 +1,8 @@
-// Manifests for the removal of the bundle: what keeps it from being removed too early, and what the drain may do.
+// Manifests for the removal of the bundle: what keeps it from being removed too early, and what the uninstall may do.
 import { stringify } from 'yaml';
 import type { KindDefinition } from '../../src/api/kind.ts';
-import { crdName } from '../../src/api/kind-names.ts';
 import { GROUP } from '../../src/api/names.ts';
+import { crdName } from '../../src/kinds/kind-names.ts';
 import { generatedNotice, type Output } from './output.ts';
 
 const NAMESPACE = 'ingester-system';
@@ -23,10 +23,10 @@ const ADMISSION_NAMES = [
  * has a hash in its name, and GitOps prunes the old ones while the bundle is in use.
  */
 const CONFIG_MAPS = [
-  'ingester-drain',
+  'ingester-uninstall',
   'ingester-control',
   'ingester-status',
-  'ingester-memory',
+  'ingester-admission-record',
   'ingester-reconciler-config',
 ];
 
@@ -40,21 +40,21 @@ const REGISTRATION = 'v2.stored.michelangelo.api';
 
 export function removalOutputs(kinds: readonly KindDefinition[]): readonly Output[] {
   return [
-    output('config/components/guard/policy.yaml', guardPolicy(kinds.map(crdName))),
-    output('config/components/drain-hook/rbac.yaml', ...drainRbac(kinds.map((kind) => kind.plural))),
+    output('config/components/deletion-protection/policy.yaml', deletionProtectionPolicy(kinds.map(crdName))),
+    output('config/components/uninstall-hook/rbac.yaml', ...uninstallRbac(kinds.map((kind) => kind.plural))),
   ];
 }
 
 function output(path: string, ...documents: readonly object[]): Output {
   const content = documents.map((document) => stringify(document, { lineWidth: 0 })).join('---\n');
-  return { path, content: generatedNotice('#', 'schema/kinds/catalogue.ts') + content };
+  return { path, content: generatedNotice('#', 'src/kinds/catalogue.ts') + content };
 }
 
 /**
- * Denies deleting what guarded objects need to be released, until the drain marker says that none is left. The names are
+ * Denies deleting what guarded objects need to lose the finalizer, until the uninstall marker says that none is left. The names are
  * compared in CEL: a resourceNames rule does not see the deletion of a collection.
  */
-function guardPolicy(crds: readonly string[]): object {
+function deletionProtectionPolicy(crds: readonly string[]): object {
   const isOurs = (group: string, resource: string, name: string, namespace = ''): string =>
     `(request.resource.group == '${group}' && request.resource.resource == '${resource}' && ` +
     `oldObject.metadata.name == '${name}'${namespace === '' ? '' : ` && request.namespace == '${namespace}'`})`;
@@ -84,7 +84,10 @@ function guardPolicy(crds: readonly string[]): object {
   return {
     apiVersion: 'admissionregistration.k8s.io/v1',
     kind: 'ValidatingAdmissionPolicy',
-    metadata: { name: 'ingester-guard', labels: { ...labels, 'app.kubernetes.io/component': 'guard' } },
+    metadata: {
+      name: 'ingester-deletion-protection',
+      labels: { ...labels, 'app.kubernetes.io/component': 'deletion-protection' },
+    },
     spec: {
       failurePolicy: 'Fail',
       paramKind: { apiVersion: 'v1', kind: 'ConfigMap' },
@@ -100,9 +103,9 @@ function guardPolicy(crds: readonly string[]): object {
       matchConditions: [{ name: 'part-of-the-bundle', expression: ours.join(' || ') }],
       validations: [
         {
-          expression: "params.data.phase == 'drained'",
+          expression: "params.data.phase == 'removable'",
           message:
-            'objects may still hold the finalizer michelangelo/Ingester; run "ingester drain" first, or apply drain.yaml of the release',
+            'objects may still hold the finalizer michelangelo/Ingester; run "ingester uninstall" first, or apply uninstall.yaml of the release',
           reason: 'Forbidden',
         },
       ],
@@ -110,9 +113,9 @@ function guardPolicy(crds: readonly string[]): object {
   };
 }
 
-/** What the hook Job of the drain may do: exactly the calls it makes. Deleting is limited to the shipped names. */
-function drainRbac(plurals: readonly string[]): readonly object[] {
-  const name = 'ingester-drain';
+/** What the hook Job of the uninstall may do: exactly the calls it makes. Deleting is limited to the shipped names. */
+function uninstallRbac(plurals: readonly string[]): readonly object[] {
+  const name = 'ingester-uninstall';
   const rbac = 'rbac.authorization.k8s.io';
   const subjects = [{ kind: 'ServiceAccount', name, namespace: NAMESPACE }];
   const removes = (group: string, resources: readonly string[], names: readonly string[]): readonly object[] => [
@@ -137,7 +140,7 @@ function drainRbac(plurals: readonly string[]): readonly object[] {
   ];
   const markerRules = [
     { apiGroups: [''], resources: ['configmaps'], verbs: ['create'] },
-    { apiGroups: [''], resources: ['configmaps'], resourceNames: ['ingester-drain'], verbs: ['patch'] },
+    { apiGroups: [''], resources: ['configmaps'], resourceNames: ['ingester-uninstall'], verbs: ['patch'] },
   ];
   const object = (apiVersion: string, kind: string, namespace: object, more: object): object => ({
     apiVersion,

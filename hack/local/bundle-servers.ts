@@ -50,7 +50,7 @@ export async function withUndo<T>(start: (stack: UndoStack) => Promise<T>): Prom
   }
 }
 
-/** Says what comes next, unless somebody has asked to stop. */
+/** Says what comes next, unless the caller has asked to stop. */
 export function stepper({ progress = progressOnStderr, signal }: BundleServersOptions): (what: string) => void {
   return (what) => {
     signal?.throwIfAborted();

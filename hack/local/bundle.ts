@@ -3,8 +3,8 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { TableNames } from '../../src/api/kind-names.ts';
 import { CodedError } from '../../src/base/errors.ts';
+import type { TableNames } from '../../src/kinds/kind-names.ts';
 import {
   type BundleServers,
   type BundleServersOptions,

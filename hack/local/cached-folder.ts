@@ -7,7 +7,7 @@ import { startReaper } from './reaper.ts';
 export interface CachedFolder {
   /** Where it is once complete; never seen half made. */
   readonly path: string;
-  /** What is being made, for a person who waits: "the control plane". */
+  /** What is being made, for the progress line: "the control plane". */
   readonly what: string;
   readonly fill: (folder: string, preparation: ReapedPreparation) => Promise<void>;
 }
@@ -38,7 +38,7 @@ async function make({ path, fill }: CachedFolder, preparation: Preparation): Pro
   }
 }
 
-/** Where files cannot be locked, somebody else may have been faster; theirs is as good. */
+/** Where files cannot be locked, another process may have been faster; its folder is as good. */
 function moveTo(path: string, unfinished: string): void {
   try {
     renameSync(unfinished, path);

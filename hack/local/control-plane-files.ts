@@ -26,7 +26,7 @@ export interface ControlPlaneFiles {
   readonly scheduler: Certificate;
   /** Signs what joins later: nodes, and the network of their pods. */
   readonly authority: Authority;
-  /** Unix socket of the way into the cluster network; nobody listens until pods run somewhere. */
+  /** Unix socket of the way into the cluster network; nothing listens on it until pods run somewhere. */
   readonly egressSocket: string;
   readonly path: (name: string) => string;
 }

@@ -46,7 +46,7 @@ export function startEtcd(context: ServerContext): Promise<Listening> {
       `--data-dir=${join(directory, 'etcd')}`,
       `--listen-client-urls=${url}`,
       `--advertise-client-urls=${url}`,
-      // Nobody joins this etcd, so its peer port may be any; it is closed to everybody else all the same.
+      // No peer joins this etcd, so its peer port may be any; it is closed to other clients all the same.
       '--listen-peer-urls=https://127.0.0.1:0',
       '--initial-advertise-peer-urls=https://127.0.0.1:0',
       '--initial-cluster=local=https://127.0.0.1:0',
@@ -177,7 +177,7 @@ interface Identity {
   readonly certificate: Certificate;
 }
 
-/** A server that only talks to the API server: it serves nothing itself and competes with nobody. */
+/** A server that only talks to the API server: it serves nothing itself and runs alone, without leader election. */
 async function startClient(
   context: ServerContext,
   url: string,

@@ -42,7 +42,7 @@ export interface ControlPlane {
   readonly scheduler: ServerProcess | undefined;
   /** The authority of `caPem`, for what joins the cluster. */
   readonly authority: Authority;
-  /** Where whoever runs pods listens for what the API server dials inside the cluster (HTTP CONNECT). */
+  /** Where the node that runs pods listens for what the API server dials inside the cluster (HTTP CONNECT). */
   readonly egressSocket: string;
   kubectlRun(args: readonly string[], options?: KubectlOptions): Promise<KubectlResult>;
   /** Ends all and removes the directory. Calling it again is harmless. */

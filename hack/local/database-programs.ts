@@ -9,7 +9,7 @@ import { type Flavour, flavours } from './flavours.ts';
 import type { Preparation, ReapedPreparation } from './preparation.ts';
 import { runCommand } from './run-command.ts';
 
-// Servers are often not on the PATH of somebody who is not an administrator.
+// Servers are often not on the PATH of a user who is not an administrator.
 const administratorFolders = ['/usr/local/sbin', '/usr/sbin'];
 
 /** A database server and, where there is one, a client, ready to be run. */

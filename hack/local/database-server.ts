@@ -9,11 +9,11 @@ export interface DatabaseServer {
   /** An administrator, usable over TCP. */
   readonly rootUser: string;
   readonly rootPassword: string;
-  /** Somebody else runs it: it cannot be stopped, and what is made in it stays. */
+  /** Not started by us: it cannot be stopped, and what is made in it stays. */
   readonly external: boolean;
   /** Everything of this server lives in it. */
   readonly directory: string | undefined;
-  /** A command line for a person who wants to run SQL as the administrator. */
+  /** A command line for a user who wants to run SQL as the administrator. */
   clientCommand(database?: string): string[];
   /** Ends it cleanly; its data stay. */
   stop(): Promise<void>;

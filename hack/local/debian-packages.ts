@@ -11,7 +11,7 @@ export interface DebianPackages {
   readonly packages: readonly string[];
   /** A release of Debian; without one, this system's own. */
   readonly suite: string | undefined;
-  /** What a person can do on a system that is not Debian. */
+  /** What a user can do on a system that is not Debian. */
   readonly advice: string;
   /** Packages that are needed by others and not unpacked: the system's own are used. */
   readonly leaveOut?: readonly string[];

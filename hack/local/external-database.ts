@@ -13,7 +13,7 @@ interface Access {
   readonly password: string;
 }
 
-/** A server somebody else runs, named by a URL in the environment. */
+/** A server not started by us, named by a URL in the environment. */
 export async function externalDatabase(flavour: Flavour, url: string): Promise<DatabaseServer> {
   const variable = flavours[flavour].urlVariable;
   const access = parseUrl(variable, url);
@@ -94,7 +94,7 @@ function clientCommand(flavour: Flavour, { host, port, user }: Access, database:
     `--port=${port}`,
     '--protocol=TCP',
     `--user=${user}`,
-    // Without a value the client asks for it: an argument is visible to everybody on the machine.
+    // Without a value the client asks for it: an argument is visible to every user of the machine.
     '--password',
     ...(database === undefined ? [] : [database]),
   ];

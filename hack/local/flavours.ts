@@ -2,7 +2,7 @@
 export type Flavour = 'mysql' | 'mariadb';
 
 export interface FlavourFacts {
-  /** The environment variable that names a server somebody else runs. */
+  /** The environment variable that names a server not started by us. */
   readonly urlVariable: string;
   readonly serverNames: readonly string[];
   readonly clientNames: readonly string[];

@@ -8,7 +8,7 @@ const lowest = 15_000;
 const beyondHighest = 32_000;
 const attempts = 50;
 
-/** A loopback TCP port that was free a moment ago. Somebody may still take it first: starters retry. */
+/** A loopback TCP port that was free a moment ago. Another process may still take it first: starters retry. */
 export async function freePort(): Promise<number> {
   for (let attempt = 0; attempt < attempts; attempt += 1) {
     const port = randomInt(lowest, beyondHighest);

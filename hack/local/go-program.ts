@@ -12,7 +12,7 @@ import { withElapsedTime } from './progress.ts';
 import { runCommand } from './run-command.ts';
 
 interface GoProgram {
-  /** For people. */
+  /** For messages. */
   readonly what: string;
   /** Beside this file, with go.mod, go.sum and a main.go, or else the import that keeps them tidy. */
   readonly folder: string;

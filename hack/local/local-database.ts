@@ -30,7 +30,7 @@ interface Context {
 
 export interface DatabasePlace {
   readonly parentDirectory: string;
-  /** Signs its certificate; it has one that nobody trusts, or none, unless given. */
+  /** Signs its certificate; it has one that no client trusts, or none, unless given. */
   readonly authority: Authority | undefined;
 }
 
@@ -43,7 +43,7 @@ export async function startLocalDatabase(
   const reaper = startReaper(directory);
   let running: ServerProcess | undefined;
   const dispose = onlyOnce(async () => {
-    // Nobody reads its data again, so there is no reason to wait until it has put them in order.
+    // Its data are not read again, so there is no reason to wait for a clean shutdown.
     if (running !== undefined) await crash(running);
     rmSync(directory, { recursive: true, force: true, maxRetries: 5 });
     await reaper.dismiss();

@@ -40,7 +40,7 @@ export interface PodClusterOptions extends BundleServersOptions {
 }
 
 export interface PodBundle extends PodCluster {
-  /** Once more, as whoever finds that its namespace is gone does. */
+  /** Once more, as a user does who finds its namespace gone. */
   install(): Promise<void>;
 }
 

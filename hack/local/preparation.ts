@@ -8,7 +8,7 @@ export interface Preparation {
   readonly signal: AbortSignal | undefined;
 }
 
-/** The same for work that leaves processes behind if nobody ends them. */
+/** The same for work that leaves processes behind unless they are ended. */
 export interface ReapedPreparation extends Preparation {
   readonly reaper: Reaper;
 }

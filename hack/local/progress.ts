@@ -1,13 +1,14 @@
-/** Tells a person who waits what is going on. */
+/** Tells the user what is going on. */
 export type Progress = (message: string) => void;
 
 export const progressOnStderr: Progress = (message) => {
   process.stderr.write(`${message}\n`);
 };
 
-const intervalMs = 5000;
+/** At a terminal a user waits; a log is read afterwards. */
+const intervalMs = process.stderr.isTTY ? 5000 : 60_000;
 
-/** Runs `work` and says every few seconds what it is doing and for how long already. */
+/** Runs `work` and says now and again what it is doing and for how long already. */
 export async function withElapsedTime<Result>(
   progress: Progress,
   describe: () => string,

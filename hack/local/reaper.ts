@@ -34,7 +34,7 @@ done
 export interface Reaper {
   /** Watches the process group led by `pid`; settled once the reaper has been told. */
   add(pid: number): Promise<void>;
-  /** Forgets a process that has ended: its number may soon belong to somebody else. */
+  /** Forgets a process that has ended: its number may soon belong to another process. */
   drop(pid: number): void;
   /** Ends the reaper without ending anything else. */
   dismiss(): Promise<void>;

@@ -15,7 +15,7 @@ export interface TcpProxy {
   cut(): Promise<void>;
   /** Keeps connections open and accepts new ones, but lets nothing through. */
   freeze(): void;
-  /** Open connections are dead from now on, and nobody says so; new ones work. */
+  /** Open connections are silently dead from now on; new ones work. */
   strand(): void;
   /** Undoes a cut and a freeze; what was held back goes through. */
   heal(): Promise<void>;

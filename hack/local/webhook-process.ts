@@ -45,7 +45,8 @@ export async function startWebhook(place: WebhookPlace): Promise<LocalWebhook> {
   writeWebhookAddress(directory, port, authority);
   const configuration = {
     // Nothing has to learn that it goes.
-    webhook: { bindAddress: `127.0.0.1:${port}`, certDir, shutdownDelay: '0s', ...place.settings },
+    server: { bindAddress: `127.0.0.1:${port}`, certDir },
+    webhook: { shutdownDelay: '0s', ...place.settings },
     log: { level: 'debug' },
     ...place.configuration,
   };

@@ -71,11 +71,11 @@ export const places: readonly Place[] = [
     fixed: 'before-hook-creation',
   },
   {
-    of: /^Job ingester-drain$/,
+    of: /^Job ingester-uninstall$/,
     path: [...annotations, 'helm.sh/hook-delete-policy'],
     fixed: 'before-hook-creation,hook-succeeded',
   },
-  // Made when they are needed, so that a drain is possible whatever an earlier attempt has removed.
+  // Made when they are needed, so that an uninstall is possible whatever an earlier attempt has removed.
   ...(
     [
       ['helm.sh/hook', 'pre-delete'],
@@ -83,12 +83,12 @@ export const places: readonly Place[] = [
       ['helm.sh/hook-delete-policy', 'before-hook-creation,hook-succeeded'],
     ] as const
   ).map(([annotation, fixed]) => ({
-    of: /^(ServiceAccount|(Cluster)?Role(Binding)?) ingester-drain$/,
+    of: /^(ServiceAccount|(Cluster)?Role(Binding)?) ingester-uninstall$/,
     path: [...annotations, annotation],
     fixed,
   })),
   // Before anything of the bundle is deleted. Where it fails, nothing is.
-  { of: /^Job ingester-drain$/, path: [...annotations, 'helm.sh/hook'], fixed: 'pre-delete' },
+  { of: /^Job ingester-uninstall$/, path: [...annotations, 'helm.sh/hook'], fixed: 'pre-delete' },
   // The schema comes before the program that needs it, and the proof last.
   { of: /^Job ingester-migrate$/, path: [...annotations, 'helm.sh/hook'], fixed: 'pre-install,pre-upgrade' },
   { of: /^Job ingester-probe$/, path: [...annotations, 'helm.sh/hook'], fixed: 'post-install,post-upgrade' },
@@ -127,8 +127,13 @@ export const switches: readonly Switch[] = [
   },
   { name: 'migrate', components: [folder('migrate')], section: 'migrate', enabled: true },
   { name: 'probe', components: [folder('probe')], section: 'probe', enabled: true },
-  { name: 'drain', components: [folder('drain-hook')], section: 'drain', enabled: true },
-  { name: 'guard', components: [folder('guard')], section: 'guard', enabled: true },
+  { name: 'uninstall', components: [folder('uninstall-hook')], section: 'uninstall', enabled: true },
+  {
+    name: 'deletion-protection',
+    components: [folder('deletion-protection')],
+    section: 'deletionProtection',
+    enabled: true,
+  },
   { name: 'network-policy', components: [folder('network-policy')], section: 'networkPolicy', enabled: false },
   { name: 'prometheus', components: [folder('prometheus')], section: 'prometheus', enabled: false },
   { name: 'query', components: [folder('query'), folder('query-certificate')], section: 'query', enabled: false },

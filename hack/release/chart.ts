@@ -22,7 +22,7 @@ const HA = 'config/components/ha';
 export async function writeChart({ kubectl, folder, image }: Release): Promise<void> {
   const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string };
   const known = new Set((await manifestsOf(kubectl, [HA])).map(nameOf));
-  // With the annotation of cert-manager, which says nothing to anybody else.
+  // With the annotation of cert-manager, which all other programs ignore.
   const annotated = await manifestsOf(kubectl, [HA, 'config/components/cert-manager']);
   const bundle = annotated.filter((manifest) => known.has(nameOf(manifest)) && manifest.kind !== 'Namespace');
   const of = (kinds: RegExp): readonly Manifest[] => bundle.filter(({ kind }) => kinds.test(kind));

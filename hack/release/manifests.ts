@@ -1,4 +1,4 @@
-// The manifests of a release for those who use kubectl alone: the overlays, rendered, each into one file.
+// The manifests of a release for use with kubectl alone: the overlays, rendered, each into one file.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
@@ -16,7 +16,7 @@ const withoutDefinitions = [
     }),
   },
 ];
-const components = ['config/components/probe', 'config/components/guard'];
+const components = ['config/components/probe', 'config/components/deletion-protection'];
 
 /** File names and what is in them. */
 const files: Readonly<Record<string, Kustomization>> = {
@@ -27,7 +27,7 @@ const files: Readonly<Record<string, Kustomization>> = {
     components,
     patches: withoutDefinitions,
   },
-  'drain.yaml': { components: ['config/components/drain-hook'] },
+  'uninstall.yaml': { components: ['config/components/uninstall-hook'] },
 };
 
 export interface Release {
@@ -52,8 +52,8 @@ export async function writeReleaseManifests({ kubectl, folder, image }: Release)
 }
 
 /**
- * Without the hash of its content, which is of no use in a file that is edited by hand, so that the guard knows the
- * configuration that the reconciler needs until the drain is over.
+ * Without the hash of its content, which is of no use in a file that is edited by hand, so that the deletion protection knows the
+ * configuration that the reconciler needs until the uninstall is over.
  */
 function named(text: string): string {
   return text.replace(/\b(ingester-reconciler-config)-\w+/g, '$1');

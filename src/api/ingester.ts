@@ -6,7 +6,6 @@ export const INGESTER_GROUP = 'ingester.michelangelo.api';
 export const INGESTER_VERSION = 'v1';
 export const INGESTER_KIND = 'Ingester';
 export const INGESTER_PLURAL = 'ingesters';
-export const INGESTER_CRD = 'ingesters.ingester.michelangelo.api';
 
 /** The version that is asked for. */
 export const VERSION_PATH: readonly string[] = ['spec', 'version'];

@@ -5,6 +5,9 @@ export const VERSION = 'v2';
 /** Holds an object in etcd until MySQL has its final state. */
 export const FINALIZER = 'michelangelo/Ingester';
 
+/** Prefix of the labels and annotations that only this system changes. */
+export const SYSTEM_PREFIX = 'michelangelo/';
+
 /** The exact value "true" asks for a deletion that the caller does not wait for. */
 export const DELETING_ANNOTATION = 'michelangelo/Deleting';
 
@@ -32,20 +35,20 @@ export const EVICTION_ANNOTATION = 'michelangelo/Eviction';
 /** When the reconciler took back the eviction that a rule had asked for. */
 export const EVICTION_WITHDRAWN_ANNOTATION = 'michelangelo/EvictionWithdrawn';
 
-/** The exact value "true" keeps the sweep from guarding an object, so that a person can release it by hand for good. */
+/** The exact value "true" keeps the sweep away from an object, so that a user can remove its finalizer for good. */
 export const UNGUARDED_ANNOTATION = 'michelangelo/Unguarded';
 
 /** Label of everything the bundle installs. */
 export const BUNDLE_LABEL = 'app.kubernetes.io/name';
 export const BUNDLE_NAME = 'michelangelo-ingester';
 
-/** ConfigMap whose `phase` says whether the bundle is in use (`active`), being drained, or `drained`. */
-export const DRAIN_MARKER = 'ingester-drain';
+/** ConfigMap whose `phase` says whether the bundle is in use (`active`), `uninstalling`, or `removable`. */
+export const UNINSTALL_MARKER = 'ingester-uninstall';
 
 /** uid of the incarnation that an object was restored from. */
 export const RESTORED_FROM_ANNOTATION = 'michelangelo/RestoredFrom';
 
-/** Who asked the query API for the deletion, or for the restore, of an object. */
+/** The user who requested the deletion, or the restore, of an object through the query API. */
 export const REQUESTED_BY_ANNOTATION = 'michelangelo/RequestedBy';
 
 /** Approves the one upgrade whose token it names; status.lifecycle.upgrade.token has it. */

@@ -73,7 +73,7 @@ export function isMarkedImmutable(object: Marked): boolean {
   return object.metadata.annotations?.[IMMUTABLE_ANNOTATION] === 'true';
 }
 
-/** Whether somebody asked to leave this object without the finalizer. */
+/** Whether a user asked to leave this object without the finalizer. */
 export function isOptedOut(object: Marked): boolean {
   return object.metadata.annotations?.[UNGUARDED_ANNOTATION] === 'true';
 }

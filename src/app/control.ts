@@ -1,22 +1,22 @@
 import { systemClock } from '../base/clock.ts';
 import type { Configuration } from '../config/schema.ts';
 import type { KubeClient } from '../kube/client.ts';
+import { dataOf } from '../kube/config-map.ts';
 import { isKubeError } from '../kube/errors.ts';
-import { ingesters, statusOf } from '../lifecycle/reconciler.ts';
+import { ingesters, statusOf } from '../lifecycle/reconcile/reconciler.ts';
+import { StatusMissingError } from '../sync/errors.ts';
 import {
   controlRef,
-  dataOf,
   evictionPause,
   isEvictionPaused,
   type OpenBreaker,
   openBreakers,
-  readData,
   resumption,
   statusRef,
-} from '../sync/control-state.ts';
-import { StatusMissingError } from '../sync/errors.ts';
-import { HISTORY_KEY, type IngesterStatus, STATUS_KEY, type StorageHistoryStatus } from '../sync/status.ts';
-import { commandClient } from './command-client.ts';
+} from '../sync/flows/control-state.ts';
+import { type IngesterStatus, STATUS_KEY, type StorageHistoryStatus } from '../sync/status/status.ts';
+import { historyIn } from '../sync/status/storage-history.ts';
+import { commandClient } from './kube-client.ts';
 
 /** Lets held deletions go on; gives the breakers that were open. Kinds without an open breaker are let through too. */
 export async function resumeDeletions(
@@ -24,9 +24,9 @@ export async function resumeDeletions(
   request: { readonly kinds: readonly string[]; readonly forMs: number },
 ): Promise<readonly OpenBreaker[]> {
   const client = commandClient(configuration, systemClock);
-  const ref = controlRef(configuration.control.namespace);
+  const ref = controlRef(configuration.kubernetes.namespace);
   try {
-    const open = openBreakers(await readData(client, ref));
+    const open = openBreakers(dataOf(await client.get(ref)));
     const kinds = request.kinds.length > 0 ? request.kinds : open.map(({ kind }) => kind);
     const until = new Date(systemClock.now().getTime() + request.forMs);
     await client.mergePatch(ref, { data: resumption(open, kinds, until) });
@@ -39,7 +39,7 @@ export async function resumeDeletions(
 export async function pauseEviction(configuration: Configuration, paused: boolean): Promise<void> {
   const client = commandClient(configuration, systemClock);
   try {
-    await client.mergePatch(controlRef(configuration.control.namespace), { data: evictionPause(paused) });
+    await client.mergePatch(controlRef(configuration.kubernetes.namespace), { data: evictionPause(paused) });
   } finally {
     await client.close();
   }
@@ -51,7 +51,7 @@ export interface FullStatus extends IngesterStatus {
   readonly evictionPaused: boolean;
   /** Milliseconds since the reconciler wrote it. */
   readonly ageMs: number;
-  /** Where an Ingester resource is, it decides; without one the configuration file does. Undefined: not allowed to look. */
+  /** An Ingester resource decides where there is one, else the configuration file. Undefined: no right to list them. */
   readonly resources: readonly Deciding[] | undefined;
 }
 
@@ -78,19 +78,19 @@ async function decidingResources(client: KubeClient, namespace: string): Promise
 
 export async function readStatus(configuration: Configuration): Promise<FullStatus> {
   const client = commandClient(configuration, systemClock);
-  const { namespace } = configuration.control;
+  const { namespace } = configuration.kubernetes;
   try {
-    const control = await readData(client, controlRef(namespace));
-    const data = await readData(client, statusRef(namespace));
+    const control = dataOf(await client.get(controlRef(namespace)));
+    const data = dataOf(await client.get(statusRef(namespace)));
     const text = data[STATUS_KEY];
     if (text === undefined) throw new StatusMissingError(namespace);
     const status = JSON.parse(text) as IngesterStatus;
     const ageMs = systemClock.now().getTime() - Date.parse(status.at);
-    const evictionPaused = configuration.eviction.paused || isEvictionPaused(control);
+    const evictionPaused = isEvictionPaused(control);
     const resources = await decidingResources(client, namespace);
     return {
       ...status,
-      storageHistory: historyIn(data),
+      storageHistory: historyIn(data, systemClock.now()),
       breakers: openBreakers(control),
       evictionPaused,
       ageMs,
@@ -102,22 +102,4 @@ export async function readStatus(configuration: Configuration): Promise<FullStat
   } finally {
     await client.close();
   }
-}
-
-/** What the reconciler that worked last has left. It may only patch its ConfigMap; a patch of nothing answers what is there. */
-export async function rememberedHistory(
-  client: Pick<KubeClient, 'mergePatch'>,
-  namespace: string,
-): Promise<StorageHistoryStatus | undefined> {
-  return historyIn(dataOf(await client.mergePatch(statusRef(namespace), {})));
-}
-
-/** How long people are told of what was lost. */
-const TOLD_MS = 7 * 86_400_000;
-
-function historyIn({ [HISTORY_KEY]: text }: ReturnType<typeof dataOf>): StorageHistoryStatus | undefined {
-  if (text === undefined) return undefined;
-  const { wentBack, ...history } = JSON.parse(text) as StorageHistoryStatus;
-  const isTold = wentBack !== undefined && systemClock.now().getTime() - Date.parse(wentBack.at) < TOLD_MS;
-  return isTold ? { ...history, wentBack } : history;
 }

@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
-import type { Metrics } from '../base/metrics.ts';
 import type { Configuration } from '../config/schema.ts';
+import type { Metrics } from '../metrics/metrics.ts';
 import { LeaderElector } from '../runtime/leader-elector.ts';
 import { createClient } from './kube-client.ts';
 
@@ -22,8 +22,8 @@ interface Parts {
  * The name of the lease of a reconciler that does this. One that only audits has a lease of its own, so that it neither
  * waits for the one that syncs nor keeps it from working. Those that sync share one, whether or not they audit too.
  */
-export function leaseName(name: string, controllers: ReadonlySet<string>): string {
-  return controllers.has('sync') ? name : `${name}-audit`;
+export function leaseName(controllers: ReadonlySet<string>): string {
+  return controllers.has('sync') ? 'ingester-reconciler' : 'ingester-reconciler-audit';
 }
 
 /** Undefined where the configuration does not ask for an election. Leases have a client of their own. */
@@ -32,12 +32,11 @@ export function createElector(
   { clock, logger, metrics }: Parts,
   name: string,
 ): Elector | undefined {
-  const { enabled, namespace } = configuration.leaderElection;
-  if (!enabled) return undefined;
+  if (!configuration.leaderElection.enabled) return undefined;
   const client = createClient(configuration, clock, metrics);
   const election = new LeaderElector({
     client,
-    lease: { namespace, name },
+    lease: { namespace: configuration.kubernetes.namespace, name },
     identity: `${hostname()}_${randomUUID()}`,
     clock,
     logger,

@@ -1,9 +1,13 @@
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Registry } from 'prom-client';
+import type { Clock } from '../base/clock.ts';
 import { Connections } from '../base/connections.ts';
 import { messageOf } from '../base/errors.ts';
 import { connectionLimits } from '../base/https-server.ts';
+import type { Logger } from '../base/logger.ts';
+import { Watchdog } from '../base/watchdog.ts';
+import type { Metrics } from '../metrics/metrics.ts';
 
 /** One line of /readyz: undefined means ready, text says what is missing. */
 export type ReadinessCheck = () => string | undefined;
@@ -14,10 +18,13 @@ export interface HealthServer {
 }
 
 const PLAIN = 'text/plain; charset=utf-8';
-/** Kubelet and Prometheus need a few; whoever else finds the port gets no more of the process. */
+/** Kubelet and Prometheus need a few connections; no other client may take up more of the process. */
 const LIMITS = { ...connectionLimits, most: 64, answerMs: 30_000 };
 
-/** /healthz says the process runs, and is none that had better start anew; /readyz says, check by check, whether it can do its job; /metrics is for Prometheus. */
+/**
+ * /healthz fails where a restart would help; /readyz says, check by check, whether the process can do its job; /metrics
+ * is for Prometheus.
+ */
 export async function startHealthServer(
   address: { readonly host: string; readonly port: number },
   checks: Readonly<Record<string, ReadinessCheck>>,
@@ -71,7 +78,7 @@ function answer(
   return { status: well ? 200 : 503, body: `${lines.join('\n')}\n` };
 }
 
-/** A check that fails is a problem to show, never the end of the process that is asked whether it is well. */
+/** A check that throws is reported as a problem; it must not end the process. */
 function outcomeOf(check: ReadinessCheck): string | undefined {
   try {
     return check();
@@ -84,4 +91,11 @@ function close(server: Server, connections: Connections): Promise<void> {
   connections.stop();
   server.closeAllConnections();
   return new Promise((resolve) => server.close(() => resolve()));
+}
+
+/** What stalls is in the log and in the metrics; whether readiness says so too is for the role to decide. */
+export function createWatchdog(clock: Clock, logger: Logger, metrics: Pick<Metrics, 'watchdog'>): Watchdog {
+  const watchdog = new Watchdog({ clock, logger, onStalled: (work) => metrics.watchdog.stalled(work) });
+  metrics.watchdog.follow(watchdog);
+  return watchdog;
 }

@@ -1,10 +1,10 @@
-// The one place where kinds come from that are stored: only the configuration knows what their tables are called.
+// The one source of stored kinds: only the configuration knows the names of their tables.
 import type { KindDefinition } from '../api/kind.ts';
-import { kindsNamed, kindsUnder } from '../api/kinds.ts';
 import { GROUP, VERSION } from '../api/names.ts';
 import type { Configuration } from '../config/schema.ts';
+import { kindsNamed, kindsUnder } from '../kinds/kinds.ts';
 import type { Resource } from '../kube/client.ts';
-import type { KindInCluster } from '../sync/vanished.ts';
+import type { KindInCluster } from '../sync/startup/mark-missed-deletes.ts';
 
 /** The kinds the configuration names, under the names that their tables have. */
 export function kindsOf({ ingester, metadataStorage }: KindSettings): readonly KindDefinition[] {

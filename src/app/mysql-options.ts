@@ -5,8 +5,7 @@ import type { Configuration } from '../config/schema.ts';
 import type { MysqlOptions, TlsOptions } from '../storage/mysql/pool.ts';
 
 export function mysqlOptions({ mysql }: Configuration): MysqlOptions {
-  const { host, port, user, database, maxOpenConns, maxIdleConns, connMaxLifetime } = mysql;
-  const { connectTimeout, readTimeout, lockTimeout } = mysql;
+  const { host, port, user, database, maxOpenConns, maxIdleConns, connMaxLifetime, readTimeout } = mysql;
   const tls = tlsOptions(mysql);
   return {
     host,
@@ -17,9 +16,7 @@ export function mysqlOptions({ mysql }: Configuration): MysqlOptions {
     maxOpenConns,
     maxIdleConns,
     connMaxLifetimeMs: connMaxLifetime,
-    connectTimeoutMs: connectTimeout,
     readTimeoutMs: readTimeout,
-    lockTimeoutMs: lockTimeout,
     ...(tls === undefined ? {} : { tls }),
   };
 }

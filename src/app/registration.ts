@@ -1,17 +1,18 @@
-// The registration of the query API with the API server. As long as it is there and no server stands behind it, the
+// The registration of the query API with the API server. As long as it exists without a server behind it, the
 // discovery of the cluster is incomplete, and the namespace controller deletes no namespace at all.
 import { VERSION } from '../api/names.ts';
 import { type Clock, sleep } from '../base/clock.ts';
 import { messageOf } from '../base/errors.ts';
 import { valueAt } from '../base/json.ts';
 import type { Logger } from '../base/logger.ts';
+import { within } from '../base/within.ts';
 import type { KubeClient, ObjectRef } from '../kube/client.ts';
 import { isKubeError } from '../kube/errors.ts';
+import { apiServices, namespaces } from '../kube/resources.ts';
 import { STORED_GROUP } from '../query/names.ts';
-import { within } from './within.ts';
 
 const registration: ObjectRef = {
-  resource: { group: 'apiregistration.k8s.io', version: 'v1', plural: 'apiservices' },
+  resource: apiServices,
   namespace: '',
   name: `${VERSION}.${STORED_GROUP}`,
 };
@@ -19,7 +20,6 @@ const registration: ObjectRef = {
 const LIMIT_MS = 20_000;
 /** With its endpoints the status of a registration changes, and a deletion of the state before is a conflict. */
 const RETRY_MS = 200;
-const namespaces = { group: '', version: 'v1', plural: 'namespaces' };
 
 export interface RegistrationOptions {
   readonly client: KubeClient;
@@ -28,14 +28,15 @@ export interface RegistrationOptions {
 }
 
 /**
- * For a role that ends: with its namespace goes every server, and nothing of ours comes back to serve. Without this the
+ * For a role that ends: its namespace is deleted with every server, and no replica serves again. Without this the
  * namespace would wait for discovery, and so would every other namespace of the cluster.
  */
 export async function removeRegistrationWithNamespace({ client, clock, logger }: RegistrationOptions): Promise<void> {
-  const limit = { clock, timeoutMs: LIMIT_MS, signal: new AbortController().signal };
   try {
-    const removedWith = await within(limit, undefined, (stop) =>
-      untilAnswered(clock, stop, () => removeIfOrphaned(client)),
+    const removedWith = await within(
+      { clock, timeoutMs: LIMIT_MS },
+      (stop) => untilAnswered(clock, stop, () => removeIfOrphaned(client)),
+      () => undefined,
     );
     if (removedWith === undefined) return;
     logger.warn(
@@ -44,7 +45,7 @@ export async function removeRegistrationWithNamespace({ client, clock, logger }:
     );
   } catch (error) {
     if (isKubeError(error, 'NotFound')) return;
-    logger.info({ reason: messageOf(error) }, 'The registration of the query API could not be looked at');
+    logger.info({ reason: messageOf(error) }, 'Cannot read the registration of the query API');
   }
 }
 

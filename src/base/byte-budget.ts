@@ -1,6 +1,6 @@
 /**
- * Bytes that may be in use at once. One who needs more than there are gets them alone: nothing is too large to be
- * worked on.
+ * Bytes that may be in use at once. A caller that needs more than the budget gets all of it alone: nothing is too large
+ * to be worked on.
  */
 export class ByteBudget {
   readonly #limit: number;

@@ -13,7 +13,7 @@ export interface ConnectionLimits {
   readonly answerMs?: number;
 }
 
-/** opening: no request could have come, TLS is being agreed on. leaving: it was told to go, and may read that first. */
+/** opening: the TLS handshake, no request yet. leaving: the client was told to close, and gets time to read that. */
 export type Phase = 'opening' | 'idle' | 'head' | 'body' | 'answering' | 'leaving';
 
 export interface ConnectionState {

@@ -1,6 +1,6 @@
 // The connections of a server: how many there are, how long each takes, and how they end. A client that keeps connections
 // may send a request at the moment in which the server closes one; Go gives up a POST that it has begun to write
-// (docs/adr/0057-farewell-to-idle-connections.md).
+// (docs/adr/0019-idle-connections-end-with-an-answer.md).
 import type { IncomingMessage, RequestListener } from 'node:http';
 import type { Socket } from 'node:net';
 import {
@@ -12,7 +12,7 @@ import {
 } from './connection-limits.ts';
 
 /** The answer to a request that may be on its way: come again, at once, on another connection. */
-const FAREWELL = [
+const CLOSING_RESPONSE = [
   'HTTP/1.1 503 Service Unavailable',
   'Retry-After: 0',
   'Content-Length: 0',
@@ -97,13 +97,13 @@ class Connection implements ConnectionState {
 
   /** Ends what is idle so that no request is lost, anything else at once. */
   end(): void {
-    if (this.phase === 'idle') this.farewell();
+    if (this.phase === 'idle') this.sendClosingResponse();
     else this.cut();
   }
 
-  farewell(): void {
+  sendClosingResponse(): void {
     if (this.#opening || this.#inFlight > 0 || this.#socket.writableEnded) return;
-    this.#socket.end(FAREWELL);
+    this.#socket.end(CLOSING_RESPONSE);
     this.#leavingMs = performance.now();
   }
 
@@ -167,7 +167,7 @@ export class Connections {
     connection.opened(socket);
     this.#ofSocket.set(socket, connection);
     this.#forgetWith(socket, key, connection);
-    if (this.#ending) connection.farewell();
+    if (this.#ending) connection.sendClosingResponse();
   }
 
   /** The handler, asked only for requests whose answer can still be sent. */
@@ -183,16 +183,16 @@ export class Connections {
       if (this.#ending) response.setHeader('Connection', 'close');
       response.once('close', () => {
         connection.answered();
-        if (this.#ending) connection.farewell();
+        if (this.#ending) connection.sendClosingResponse();
       });
       handler(request, response);
     };
   }
 
-  /** Says farewell on each as soon as nothing is being answered on it; the client closes it then. */
+  /** Sends the closing response on each as soon as nothing is being answered on it; the client closes it then. */
   end(): void {
     this.#ending = true;
-    for (const connection of this.#open.values()) connection.farewell();
+    for (const connection of this.#open.values()) connection.sendClosingResponse();
   }
 
   cut(): void {

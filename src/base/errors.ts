@@ -1,4 +1,4 @@
-/** Whether running the same operation again can succeed without anybody changing anything. */
+/** Whether running the same operation again can succeed without a change from outside. */
 export type Retry = 'yes' | 'no';
 
 export interface ErrorDetails {
@@ -8,7 +8,7 @@ export interface ErrorDetails {
 
 /**
  * Base of every error of this program. `code` is stable and documented in docs/errors.md; the message says what is
- * wrong and, where a person has to act, what to do next. Never put a secret or a whole object into a message.
+ * wrong and, where the user has to act, what to do next. Never put a secret or a whole object into a message.
  */
 export class CodedError extends Error {
   readonly code: string;
@@ -25,4 +25,15 @@ export class CodedError extends Error {
 /** The message of anything that was thrown. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
+}
+
+/** One thing that is wrong in a document that a user wrote, with its place. */
+export interface FieldError {
+  /** Dotted path from the root of the document, e.g. `ingester.requeuePeriod`. */
+  readonly path: string;
+  readonly message: string;
+}
+
+export function formatFieldErrors(errors: readonly FieldError[]): string {
+  return errors.map(({ path, message }) => (path === '' ? message : `${path}: ${message}`)).join('\n');
 }

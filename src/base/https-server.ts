@@ -1,4 +1,4 @@
-// The HTTPS server of a role: how it starts, takes a new certificate, and stops without cutting anybody off.
+// The HTTPS server of a role: how it starts, takes a new certificate, and stops without cutting off a request.
 import type { RequestListener } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import { type AddressInfo, Server as NetServer, type Socket } from 'node:net';
@@ -10,8 +10,8 @@ export interface ServerTls {
   readonly cert: string;
   readonly key: string;
   /**
-   * Clients are asked for a certificate of this authority, and come in without one too. Missing: nobody is asked.
-   * Undefined: they are asked, and nobody is trusted.
+   * Clients are asked for a certificate of this authority, and may connect without one too. Missing: clients are not
+   * asked. Undefined: clients are asked, and none is trusted.
    */
   readonly clientCa?: string | undefined;
 }
@@ -32,7 +32,7 @@ export interface HttpsServer {
   readonly connections: Connections;
 }
 
-/** The API server closes connections that nobody used for 90 s; closing them first would break calls on their way. */
+/** The API server closes connections that were idle for 90 s; closing them first would break calls on their way. */
 const KEEP_ALIVE_MS = 95_000;
 
 /**
@@ -98,7 +98,7 @@ interface SecureContext {
 
 function secureContext(tls: ServerTls): SecureContext {
   const { cert, key, clientCa } = tls;
-  // An empty list trusts nobody; leaving it out would trust every public authority.
+  // An empty list trusts no client; leaving it out would trust every public authority.
   const trusted = 'clientCa' in tls ? { ca: clientCa === undefined ? [] : [clientCa] } : {};
   return { cert, key, ...trusted, minVersion: 'TLSv1.2' };
 }

@@ -66,6 +66,6 @@ export function isRawNumber(value: unknown): value is RawNumber {
 
 function survives(value: number, source: string): boolean {
   if (Number.isSafeInteger(value)) return true;
-  // Fractions are doubles for everybody; integers are what identifiers are made of.
+  // Every JSON reader takes fractions as doubles; integers may be identifiers, so no digit may change.
   return !/^-?\d+$/.test(source);
 }

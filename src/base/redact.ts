@@ -12,7 +12,7 @@ const PATTERNS: readonly (readonly [RegExp, string])[] = [
 ];
 
 /**
- * Blots out what looks like a secret. For text that leaves the process and was made of what others wrote, such as an
+ * Redacts what looks like a secret. For text that leaves the process and was made of what others wrote, such as an
  * error message. Apply it before cutting the text: half a secret is not recognised any more. Twice does no more than once.
  */
 export function redact(text: string): string {

@@ -4,8 +4,8 @@
 //   variant of the same release, and variants have no order among each other.
 // - rc10 comes after rc2: letters and the number behind them are compared apart.
 //
-// A leading v is allowed. Partial versions, dates and leading zeros have no order here: who compares 2024.06.01 with
-// 4.1 guesses.
+// A leading v is allowed. Partial versions, dates and leading zeros have no order here: comparing 2024.06.01 with 4.1
+// would be a guess.
 
 export type VersionOrder = 'older' | 'same' | 'newer';
 

@@ -1,4 +1,4 @@
-// Text of others for the eyes of a person. A terminal obeys control characters wherever they come from: an annotation could
+// Foreign text made safe for a terminal, which obeys control characters wherever they come from: an annotation could
 // clear the screen, hide lines or answer for the user.
 
 /** Control characters of every kind, and what changes the direction in which text is read. Line feed and tab are apart. */

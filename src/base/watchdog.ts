@@ -1,9 +1,9 @@
 // Work that must make progress: a list, a watch, a reconcile, a write. What makes none for its time is said in the log, by
 // readiness and by a metric, and is broken off. Registering costs next to nothing, so that every write can.
-import { isAborted } from './abort.ts';
-import { type Clock, sleep } from './clock.ts';
+import type { Clock } from './clock.ts';
 import { messageOf } from './errors.ts';
 import type { Logger } from './logger.ts';
+import { repeat } from './repeat.ts';
 
 export interface WatchedWork {
   /** Something came, or was done: its time begins anew. */
@@ -79,10 +79,9 @@ export class Watchdog {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    while (!isAborted(signal)) {
+    await repeat({ clock: this.#options.clock, periodMs: PERIOD_MS, signal }, () => {
       for (const [name, all] of this.#work) for (const work of all) if (work.isOver) this.#breakOff(name, work);
-      await sleep(this.#options.clock, PERIOD_MS, signal);
-    }
+    });
   }
 
   #breakOff(name: string, work: Work): void {

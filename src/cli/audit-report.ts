@@ -1,7 +1,7 @@
-// What an audit found, for people and for programs.
-import type { AuditedKind } from '../app/audit.ts';
-import { type Finding, type FindingName, findingNames } from '../sync/audit.ts';
-import type { RepairOutcome } from '../sync/audit-repair.ts';
+// What an audit found, as text and as JSON.
+import type { AuditedKind } from '../app/commands/audit.ts';
+import { type Finding, type FindingName, findingNames } from '../sync/audit/audit.ts';
+import type { RepairOutcome } from '../sync/audit/audit-repair.ts';
 
 /** Objects printed of each finding of a kind; the json output has them all. */
 const SHOWN = 20;
@@ -19,7 +19,7 @@ const outcomes: Readonly<Record<RepairOutcome, string>> = {
   repaired: 'repaired',
   passing: 'nothing to do any more',
   'too-many': 'not repaired: too many at once; see --max-percent',
-  'not-asked': 'not repaired: needs --repair-restored, or the end of a drain',
+  'not-asked': 'not repaired: needs --repair-restored, or an undone uninstall',
   impossible: 'not repaired: there is no object to repair it from',
 };
 

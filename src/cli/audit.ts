@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { kindNames } from '../api/kind-names.ts';
-import type { AuditedKind } from '../app/audit.ts';
+import type { AuditedKind } from '../app/commands/audit.ts';
+import { kindNames } from '../kinds/kind-names.ts';
 import { AuditFindingsError } from '../sync/errors.ts';
 import { auditJson, auditText, openFindings } from './audit-report.ts';
 import { outputOption, prepareCommand } from './prepare.ts';
@@ -39,7 +39,7 @@ function percentOption(text: string): number {
 }
 
 async function runAuditCommand(program: Command, options: Options): Promise<void> {
-  const { runAudit } = await import('../app/audit.ts');
+  const { runAudit } = await import('../app/commands/audit.ts');
   const { configuration, logger, signal } = prepareCommand(program, 'audit');
   const audited: readonly AuditedKind[] = await runAudit(configuration, {
     kinds: options.kind,

@@ -1,11 +1,10 @@
-import { type Command, Option } from 'commander';
-import type { CertificatesReport } from '../app/certificates.ts';
-import { durationOption } from './duration.ts';
+import type { Command } from 'commander';
+import type { CertificatesReport } from '../app/commands/certificates.ts';
 import { outputOption } from './prepare.ts';
+import { durationOption } from './print.ts';
 import { runTask, type TaskFlags, type TaskReport } from './task.ts';
 
 interface CertificatesFlags extends TaskFlags {
-  readonly namespace: string;
   readonly secret: string;
   readonly timeout: number;
 }
@@ -16,21 +15,14 @@ export function addCertificatesCommand(task: Command): void {
     .description(
       "make and renew the webhook's certificate, and have the API server trust it; for clusters without cert-manager",
     )
-    .addOption(
-      new Option('--namespace <name>', 'of the bundle')
-        .env('INGESTER_CERTIFICATES_NAMESPACE')
-        .default('ingester-system'),
-    )
     .option('--secret <name>', 'Secret with tls.crt and tls.key that the webhook serves', 'ingester-webhook-tls')
     .option('--timeout <duration>', 'how long to wait until the webhooks are registered', durationOption, 120_000)
     .addOption(outputOption());
   command.action((flags: CertificatesFlags) =>
     runTask(command, flags, async ({ configuration, progress, signal }) => {
-      const { runCertificates } = await import('../app/certificates.ts');
-      const { namespace, secret, timeout } = flags;
-      return reportOf(
-        await runCertificates(configuration, { namespace, secret, timeoutMs: timeout, signal, progress }),
-      );
+      const { runCertificates } = await import('../app/commands/certificates.ts');
+      const { secret, timeout: timeoutMs } = flags;
+      return reportOf(await runCertificates(configuration, { secret, timeoutMs, signal, progress }));
     }),
   );
 }

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import type { CloneReport } from '../storage/mysql/clone.ts';
-import { durationOption } from './duration.ts';
+import type { CloneReport } from '../storage/mysql/tasks/clone.ts';
+import { durationOption } from './print.ts';
 import { runTask, type TaskFlags, type TaskReport, taskCommand } from './task.ts';
 
 interface CloneFlags extends TaskFlags {
@@ -23,7 +23,7 @@ export function addCloneCommand(task: Command): void {
     );
   command.action((flags: CloneFlags) =>
     runTask(command, flags, async ({ configuration, progress, signal }) => {
-      const { runClone } = await import('../app/clone.ts');
+      const { runClone } = await import('../app/commands/clone.ts');
       const { attempt, gateHolder, replaceDataOf, gateTimeout: gateTimeoutMs } = flags;
       const database = flags.createDatabase ? 'create' : 'require';
       const run = { attempt, gateHolder, database, replaceDataOf, gateTimeoutMs, progress, signal } as const;

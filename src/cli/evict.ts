@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
-import { kindNames } from '../api/kind-names.ts';
-import type { EvictReport } from '../app/evict.ts';
+import type { EvictReport } from '../app/commands/evict.ts';
+import { kindNames } from '../kinds/kind-names.ts';
 import { outputOption, prepareCommand } from './prepare.ts';
 import { printResult } from './print.ts';
 
@@ -28,7 +28,7 @@ export function addEvictCommand(program: Command): void {
 
 async function runEvictCommand(program: Command, options: Options): Promise<void> {
   const { configuration, logger, signal } = prepareCommand(program, 'evict');
-  const { runEvict } = await import('../app/evict.ts');
+  const { runEvict } = await import('../app/commands/evict.ts');
   const request = { kinds: options.kind, namespace: options.namespace, dryRun: options.dryRun };
   const reports = await runEvict(configuration, request, { logger, signal });
   printResult(options.output, evictJson(reports), evictText(reports, options));

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import type { ExplainReport } from '../app/explain.ts';
-import type { Change } from '../lifecycle/changes.ts';
+import type { ExplainReport } from '../app/commands/explain.ts';
+import type { Change } from '../lifecycle/plan/changes.ts';
 import { outputOption, prepareCommand } from './prepare.ts';
 import { printResult } from './print.ts';
 
@@ -12,7 +12,7 @@ export function addExplainCommand(program: Command): void {
     .option('--with <file>', 'also say what applying this manifest would lead to; nothing is changed')
     .addOption(outputOption())
     .action(async (name: string, options: { readonly with?: string; readonly output: string }) => {
-      const { runExplain } = await import('../app/explain.ts');
+      const { runExplain } = await import('../app/commands/explain.ts');
       const { configuration, signal } = prepareCommand(program, 'explain');
       const { namespace } = program.opts<{ readonly namespace?: string }>();
       const report = await runExplain(configuration, { namespace, name, file: options.with, signal });
@@ -32,13 +32,13 @@ export function explainText(report: ExplainReport): string {
     ...(changes.length === 0 ? [] : ['Asked for, against what runs:', ...changeLines(changes)]),
   ];
   if (dryRun === undefined) return `${lines.join('\n')}\n`;
-  const { drains, steps: then, changes: more, problems: wrong } = dryRun;
+  const { quiesces, steps: then, changes: more, problems: wrong } = dryRun;
   const outcome = [
     'With that manifest:',
     ...wrong.map((problem) => `  not valid: ${problem}`),
     ...(more.length === 0 ? ['  nothing changes'] : changeLines(more)),
     ...(then.length === 0 ? ['  no task runs'] : [`  tasks: ${then.join(', ')}`]),
-    drains ? '  query and sync go while they run' : '  everything goes on running',
+    quiesces ? '  all components are removed while they run' : '  the components go on running',
   ];
   return `${[...lines, '', ...outcome].join('\n')}\n`;
 }

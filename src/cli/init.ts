@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { InitReport } from '../app/init.ts';
+import type { InitReport } from '../app/commands/init.ts';
 import { createLogger } from '../base/logger.ts';
 import { runTask, type TaskFlags, type TaskReport, taskCommand } from './task.ts';
 
@@ -15,7 +15,7 @@ export function addInitCommand(task: Command): void {
     );
   command.action((flags: TaskFlags) =>
     runTask(command, flags, async ({ configuration, progress, signal }) => {
-      const { runInit } = await import('../app/init.ts');
+      const { runInit } = await import('../app/commands/init.ts');
       const logger = createLogger(configuration.log.level, 'init', 'stderr');
       const { attempt, gateHolder } = flags;
       return reportOf(await runInit(configuration, { attempt, gateHolder, progress, signal, logger }));

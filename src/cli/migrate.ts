@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { MigrationReport } from '../storage/mysql/migrate.ts';
+import type { MigrationReport } from '../storage/mysql/tasks/migrate.ts';
 import { runTask, type TaskFlags, type TaskReport, taskCommand } from './task.ts';
 
 interface MigrateFlags extends TaskFlags {
@@ -19,7 +19,7 @@ export function addMigrateCommand(task: Command): void {
     );
   command.action((flags: MigrateFlags) =>
     runTask(command, flags, async ({ configuration, progress, signal }) => {
-      const { dryRunMigrate, runMigrate } = await import('../app/migrate.ts');
+      const { dryRunMigrate, runMigrate } = await import('../app/commands/migrate.ts');
       if (flags.dryRun === true) {
         const statements = await dryRunMigrate(configuration);
         return { outcome: 'planned', figures: { statements }, text: sqlText(statements), resultLine: 'json' };

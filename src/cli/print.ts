@@ -1,7 +1,10 @@
-// The only way of the commands to the terminal: what people read is escaped, what programs read is left as it is.
+// The only way of the commands to the terminal: text for users is escaped, output for programs is left as it is.
+
+import { InvalidArgumentError } from 'commander';
+import { parseDurationMs } from '../base/duration.ts';
 import { terminalText } from '../base/terminal-text.ts';
 
-/** For people. */
+/** For users. */
 export function printText(text: string): void {
   process.stdout.write(terminalText(text));
 }
@@ -30,4 +33,11 @@ export function note(text: string): void {
 export function printResult(format: string, result: object, text: string): void {
   if (format === 'json') printRaw(`${JSON.stringify(result)}\n`);
   else printText(text);
+}
+
+/** For options that are durations; milliseconds. */
+export function durationOption(text: string): number {
+  const milliseconds = parseDurationMs(text);
+  if (milliseconds === undefined) throw new InvalidArgumentError('expected a duration such as 30s, 10m or 1h');
+  return milliseconds;
 }

@@ -1,26 +1,28 @@
 // The command line. Each role is imported when it is chosen: a webhook without a database must not load its driver.
 import { Command } from 'commander';
 import { stopSignal } from '../app/signals.ts';
+import { type ProgramIdentity, programIdentity } from '../base/program-files.ts';
 import { ConfigurationError } from '../config/load.ts';
+import { supportedSchema } from '../storage/schema-range.ts';
 import { addAuditCommand } from './audit.ts';
 import { addCertificatesCommand } from './certificates.ts';
 import { addCloneCommand } from './clone.ts';
-import { addDrainCommand } from './drain.ts';
 import { addEvictCommand } from './evict.ts';
 import { addExplainCommand } from './explain.ts';
 import { addGateCommand } from './gate.ts';
 import { addInitCommand } from './init.ts';
+import { addMaintenanceCommand } from './maintenance.ts';
 import { addMigrateCommand } from './migrate.ts';
-import { addPauseCommand } from './pause.ts';
-import { prepare } from './prepare.ts';
+import { addPauseCommand, addResumeCommand } from './pause.ts';
+import { outputOption, prepare } from './prepare.ts';
+import { printResult } from './print.ts';
 import { addProbeCommand } from './probe.ts';
 import { addRenderCommand } from './render.ts';
 import { addRestoreCommand } from './restore.ts';
-import { addResumeCommand } from './resume.ts';
 import { addRotateCommand } from './rotate.ts';
 import { addRestoreSnapshotCommand, addSnapshotCommand, addSnapshotsCommand } from './snapshot.ts';
 import { addStatusCommand } from './status.ts';
-import { addVersionCommand } from './version.ts';
+import { addUninstallCommand } from './uninstall.ts';
 
 interface CommonOptions {
   readonly config?: string;
@@ -50,13 +52,10 @@ export function createProgram(): Command {
       'sync,audit',
     )
     .action((options: { readonly controllers: string }) => runReconcilerCommand(program.opts(), options.controllers));
-  program
-    .command('maintenance')
-    .description('stand in for the query API: 503 for every request, with a page for people')
-    .action(() => runMaintenanceCommand(program.opts()));
+  addMaintenanceCommand(program);
   program
     .command('query')
-    .description('serve what MySQL knows as a Kubernetes API, read-only')
+    .description('serve what MySQL knows as a Kubernetes API')
     .action(() => runQueryCommand(program.opts()));
   const task = program.command('task').description('one-off work that is safe to run again');
   addCertificatesCommand(task);
@@ -67,7 +66,7 @@ export function createProgram(): Command {
   addSnapshotCommand(task);
   addRestoreSnapshotCommand(task);
   addAuditCommand(program);
-  addDrainCommand(program);
+  addUninstallCommand(program);
   addProbeCommand(program);
   addRenderCommand(program);
   addStatusCommand(program);
@@ -83,7 +82,7 @@ export function createProgram(): Command {
 }
 
 async function runWebhookCommand(options: CommonOptions): Promise<void> {
-  const { runWebhook } = await import('../app/webhook.ts');
+  const { runWebhook } = await import('../app/webhook/webhook.ts');
   const { configuration, logger } = prepare(options.config, 'webhook', 'stdout');
   await runWebhook(configuration, logger, stopSignal(logger));
 }
@@ -91,12 +90,12 @@ async function runWebhookCommand(options: CommonOptions): Promise<void> {
 async function runReconcilerCommand(options: CommonOptions, list: string): Promise<void> {
   const chosen = list.split(',').map((each) => each.trim());
   if (chosen.length === 1 && chosen[0] === 'lifecycle') {
-    const { runLifecycle } = await import('../app/lifecycle.ts');
+    const { runLifecycle } = await import('../app/lifecycle/lifecycle.ts');
     const { configuration, logger } = prepare(options.config, 'lifecycle', 'stdout');
     await runLifecycle(configuration, logger, { signal: stopSignal(logger), podName: process.env['POD_NAME'] });
     return;
   }
-  const { runReconciler, syncControllers } = await import('../app/reconciler.ts');
+  const { runReconciler, syncControllers } = await import('../app/reconciler/reconciler.ts');
   const unknown = chosen.filter((each) => !syncControllers.some((known) => known === each));
   if (unknown.length > 0) {
     const message = `"${unknown.join(', ')}": expected sync, audit, or both, or lifecycle alone`;
@@ -107,14 +106,25 @@ async function runReconcilerCommand(options: CommonOptions, list: string): Promi
   await runReconciler(configuration, logger, { signal: stopSignal(logger), controllers });
 }
 
-async function runMaintenanceCommand(options: CommonOptions): Promise<void> {
-  const { runMaintenance } = await import('../app/maintenance.ts');
-  const { configuration, logger } = prepare(options.config, 'maintenance', 'stdout');
-  await runMaintenance(configuration, logger, stopSignal(logger));
-}
-
 async function runQueryCommand(options: CommonOptions): Promise<void> {
-  const { runQuery } = await import('../app/query.ts');
+  const { runQuery } = await import('../app/query/query.ts');
   const { configuration, logger } = prepare(options.config, 'query', 'stdout');
   await runQuery(configuration, logger, stopSignal(logger));
+}
+
+export function addVersionCommand(program: Command): void {
+  program
+    .command('version')
+    .description('the version of this program, what it was built from, and the schema it wants')
+    .addOption(outputOption())
+    .action(({ output }: { readonly output: 'text' | 'json' }) => {
+      const versions = { ...programIdentity(), schema: supportedSchema.version, node: process.version };
+      printResult(output, versions, `${versionText(versions)}\n`);
+    });
+}
+
+function versionText(versions: ProgramIdentity & { readonly schema: number; readonly node: string }): string {
+  const { version, commit, schema, node } = versions;
+  const built = commit === undefined ? '' : ` (commit ${commit})`;
+  return `ingester ${version}${built}, schema ${schema}, Node ${node}`;
 }

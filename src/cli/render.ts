@@ -59,7 +59,7 @@ async function rendered(program: Command, stream: ManifestStream, options: Optio
   if (options.output === 'placeholders') {
     return annotate(stream, stream.manifests, (manifest) => ({ [FLUX_SSA]: placeholder(manifest) }));
   }
-  const { archivedOf } = await import('../app/render.ts');
+  const { archivedOf } = await import('../app/commands/render.ts');
   const archived = await archivedOf(prepareCommand(program, 'render').configuration, stream.manifests);
   switch (options.output) {
     case 'manifests':

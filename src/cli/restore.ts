@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { isKind, kindNames } from '../api/kind-names.ts';
+import { isKind, kindNames } from '../kinds/kind-names.ts';
 import { ArgumentError } from './errors.ts';
 import { outputOption, prepareCommand } from './prepare.ts';
 import { printRaw, printText } from './print.ts';
@@ -31,7 +31,7 @@ async function runRestoreCommand(
   if (namespace === undefined || namespace === '' || name === undefined || name === '' || rest.length > 0)
     throw new ArgumentError(`"${key}" is not namespace/name`);
   const { configuration } = prepareCommand(program, 'restore');
-  const { runRestore } = await import('../app/restore.ts');
+  const { runRestore } = await import('../app/commands/restore.ts');
   const { uid, dryRun } = options;
   const restored = await runRestore(configuration, { kind, namespace, name, uid, dryRun });
   if (options.output === 'json') {

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { RotateReport } from '../app/rotate.ts';
+import type { RotateReport } from '../app/commands/rotate.ts';
 import { runTask, type TaskFlags, type TaskReport, taskCommand } from './task.ts';
 
 interface RotateFlags extends TaskFlags {
@@ -20,7 +20,7 @@ export function addRotateCommand(task: Command): void {
     );
   command.action((flags: RotateFlags) =>
     runTask(command, flags, async ({ configuration, progress, signal }) => {
-      const { finishRotation, runRotate } = await import('../app/rotate.ts');
+      const { finishRotation, runRotate } = await import('../app/commands/rotate.ts');
       const { attempt, gateHolder } = flags;
       const run = { attempt, gateHolder, progress, signal };
       return reportOf(await (flags.finish ? finishRotation(configuration, run) : runRotate(configuration, run)));

@@ -1,10 +1,9 @@
 import { type Command, InvalidArgumentError } from 'commander';
-import type { RestoreSnapshotReport } from '../storage/mysql/restore-snapshot.ts';
-import type { SnapshotReport } from '../storage/mysql/snapshot.ts';
-import type { Snapshot } from '../storage/mysql/snapshot-store.ts';
-import { durationOption } from './duration.ts';
-import { outputOption, prepareCommand } from './prepare.ts';
-import { printResult } from './print.ts';
+import type { RestoreSnapshotReport } from '../storage/mysql/tasks/restore-snapshot.ts';
+import type { SnapshotReport } from '../storage/mysql/tasks/snapshot.ts';
+import type { Snapshot } from '../storage/mysql/tasks/snapshot-store.ts';
+import { outputOption, prepareTask } from './prepare.ts';
+import { durationOption, printResult } from './print.ts';
 import { runTask, type TaskFlags, type TaskReport, taskCommand } from './task.ts';
 
 interface SnapshotFlags extends TaskFlags {
@@ -39,7 +38,7 @@ export function addSnapshotCommand(task: Command): void {
     );
   command.action((flags: SnapshotFlags) =>
     runTask(command, flags, async ({ configuration, progress, signal }) => {
-      const { runSnapshot } = await import('../app/snapshot.ts');
+      const { runSnapshot } = await import('../app/commands/snapshot.ts');
       const { attempt, gateHolder, id, reason, keep, referenced, gateTimeout } = flags;
       const run = { attempt, gateHolder, id, reason, keep, referenced, gateTimeoutMs: gateTimeout, progress, signal };
       return snapshotReport(await runSnapshot(configuration, run));
@@ -62,7 +61,7 @@ export function addRestoreSnapshotCommand(task: Command): void {
     );
   command.action((id: string, flags: RestoreFlags) =>
     runTask(command, flags, async ({ configuration, progress, signal }) => {
-      const { runRestoreSnapshot } = await import('../app/snapshot.ts');
+      const { runRestoreSnapshot } = await import('../app/commands/snapshot.ts');
       const { attempt, gateHolder, replaceDataOf, discardNewer, gateTimeout: gateTimeoutMs } = flags;
       const newer = discardNewer ? 'discard' : 'refuse';
       const run = { attempt, gateHolder, id, replaceDataOf, newer, gateTimeoutMs, progress, signal } as const;
@@ -78,8 +77,10 @@ export function addSnapshotsCommand(program: Command): void {
     .description('all of them, the oldest first')
     .addOption(outputOption())
     .action(async ({ output }: { readonly output: string }) => {
-      const { runListSnapshots } = await import('../app/snapshot.ts');
-      const all = await runListSnapshots(prepareCommand(program, 'snapshots').configuration);
+      const { runListSnapshots } = await import('../app/commands/snapshot.ts');
+      const all = await runListSnapshots(
+        prepareTask(program.opts<{ readonly config?: string }>().config, 'snapshots').configuration,
+      );
       printResult(output, { snapshots: all }, listText(all));
     });
   snapshots
@@ -88,8 +89,11 @@ export function addSnapshotsCommand(program: Command): void {
     .description('remove one, whatever refers to it')
     .addOption(outputOption())
     .action(async (id: string, { output }: { readonly output: string }) => {
-      const { runRemoveSnapshot } = await import('../app/snapshot.ts');
-      await runRemoveSnapshot(prepareCommand(program, 'snapshots').configuration, snapshotId(id));
+      const { runRemoveSnapshot } = await import('../app/commands/snapshot.ts');
+      await runRemoveSnapshot(
+        prepareTask(program.opts<{ readonly config?: string }>().config, 'snapshots').configuration,
+        snapshotId(id),
+      );
       printResult(output, { removed: id }, `Snapshot ${id} is gone.\n`);
     });
 }

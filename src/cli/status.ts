@@ -22,7 +22,7 @@ async function runStatusCommand(program: Command, output: string): Promise<void>
 const OLD_MS = 60_000;
 
 export function statusText(status: FullStatus): string {
-  const { storage, kinds, troubles, breakers } = status;
+  const { storage, kinds, failingObjects, breakers } = status;
   const age = Math.round(status.ageMs / 1000);
   const lines = [
     `As of ${status.at} (${age} s ago), by ${status.instance}.`,
@@ -43,8 +43,8 @@ export function statusText(status: FullStatus): string {
       ...kinds.map((each) => [each.kind, `${each.objects}`, `${each.failing}`]),
     ]),
     '',
-    troubles.count === 0 ? 'Every object is stored.' : `${troubles.count} objects cannot be dealt with:`,
-    ...troubles.listed.map(
+    failingObjects.count === 0 ? 'Every object is stored.' : `${failingObjects.count} objects cannot be dealt with:`,
+    ...failingObjects.listed.map(
       ({ kind, namespace, name, since, code, message }) =>
         `  ${kind} ${namespace}/${name} since ${since}: ${code}: ${message}`,
     ),
@@ -78,7 +78,8 @@ function asideText({ spoolAside = 0, instance }: FullStatus): readonly string[] 
 }
 
 function decidedBy({ resources }: FullStatus): readonly string[] {
-  if (resources === undefined) return ['Who decides is not shown: that needs the right to list Ingester resources.'];
+  if (resources === undefined)
+    return ['Which Ingester resources decide is not shown: that needs the right to list them.'];
   if (resources.length === 0) return ['The configuration file decides: there is no Ingester resource.'];
   return resources.map(
     ({ name, phase, version }) =>

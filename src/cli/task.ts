@@ -1,13 +1,13 @@
-// What every task promises whoever runs it, a person or a Job: progress on stderr, the report on stdout, and as its last
+// What every task promises its caller, a user or a Job: progress on stderr, the report on stdout, and as its last
 // line one JSON object; the exit code says the kind of failure, and the termination message says which.
 import { existsSync, writeFileSync } from 'node:fs';
 import { type Command, InvalidArgumentError } from 'commander';
 import { stopSignal } from '../app/signals.ts';
 import { CodedError, messageOf } from '../base/errors.ts';
 import { redact } from '../base/redact.ts';
-import type { Configuration } from '../config/schema.ts';
+import type { TaskConfiguration } from '../config/schema.ts';
 import { TaskStoppedError } from '../storage/task-errors.ts';
-import { outputOption, prepare } from './prepare.ts';
+import { outputOption, prepareTask } from './prepare.ts';
 import { note, printRaw, printText } from './print.ts';
 
 export interface TaskFlags {
@@ -17,9 +17,9 @@ export interface TaskFlags {
 }
 
 export interface TaskContext {
-  readonly configuration: Configuration;
+  readonly configuration: TaskConfiguration;
   readonly signal: AbortSignal;
-  /** One line for a person who waits. */
+  /** One progress line for the user. */
   readonly progress: (line: string) => void;
 }
 
@@ -27,7 +27,7 @@ export interface TaskReport {
   /** One word: what became of the task. */
   readonly outcome: string;
   readonly figures: object;
-  /** The same for a person. */
+  /** The same as text for a user. */
   readonly text: string;
   /** `json` only for text that other programs read as it is. */
   readonly resultLine?: 'always' | 'json';
@@ -43,7 +43,7 @@ export function taskCommand(parent: Command, name: string): Command {
       'which attempt this is; a newer one (a higher number at the end of the id) stops it',
       attemptOption,
     )
-    .option('--gate-holder <name>', 'who has closed the writer gate for this task, and will open it again')
+    .option('--gate-holder <name>', 'holder that has closed the writer gate for this task, and will open it again')
     .addOption(outputOption());
 }
 
@@ -62,7 +62,7 @@ export async function runTask(
   let signal: AbortSignal | undefined;
   try {
     const { config } = command.optsWithGlobals<{ readonly config?: string }>();
-    const { configuration, logger } = prepare(config, task);
+    const { configuration, logger } = prepareTask(config, task);
     signal = stopSignal(logger);
     const progress = (line: string): void => note(`${line}\n`);
     const { outcome, figures, text, resultLine = 'always' } = await work({ configuration, signal, progress });

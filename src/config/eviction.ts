@@ -1,20 +1,8 @@
 // Rules that choose objects for eviction besides the annotation michelangelo/Immutable.
 import * as z from 'zod';
-import { allKinds, findKind } from '../api/kinds.ts';
 import { CelError, parseCel } from '../base/cel.ts';
+import { allKinds, findKind } from '../kinds/kinds.ts';
 import { duration, integer, kindName, text } from './values.ts';
-
-/** Which objects may leave etcd. Every condition that is given must hold. */
-export interface EvictionRule {
-  readonly name: string;
-  readonly kinds: readonly string[];
-  /** Milliseconds since the run ended. */
-  readonly finishedFor?: number | undefined;
-  /** Newest finished objects of each owner that stay. */
-  readonly keepLast?: number | undefined;
-  /** CEL over `object` and `now`. */
-  readonly when?: string | undefined;
-}
 
 const withEnd = allKinds.filter((kind) => kind.run?.endTime !== undefined).map((kind) => kind.kind);
 
@@ -27,13 +15,17 @@ const celText = text.superRefine((expression, context) => {
   }
 });
 
-export const evictionRule: z.ZodType<EvictionRule> = z
+/** Which objects may leave etcd. Every condition that is given must hold. */
+const evictionRule = z
   .strictObject(
     {
       name: z.string({ error: 'expected text' }).min(1, { error: 'expected a name' }),
       kinds: z.array(kindName, { error: 'expected a list of kinds' }).min(1, { error: 'expected at least one kind' }),
+      /** Milliseconds since the run ended. */
       finishedFor: duration.optional(),
+      /** Newest finished objects of each owner that stay. */
       keepLast: integer(1, 1_000_000).optional(),
+      /** CEL over `object` and `now`. */
       when: celText.optional(),
     },
     { error: 'expected a rule with name and kinds' },
@@ -46,7 +38,7 @@ export const evictionRule: z.ZodType<EvictionRule> = z
     error: `only ${withEnd.join(', ')} say when they ended; use when for other kinds`,
   });
 
-export const evictionRules: z.ZodType<readonly EvictionRule[]> = z
+export const evictionRules = z
   .array(evictionRule, { error: 'expected a list of rules' })
   .refine((rules) => new Set(rules.map(({ name }) => name)).size === rules.length, {
     error: 'two rules have the same name',

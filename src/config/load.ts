@@ -1,11 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { parseDocument } from 'yaml';
-import { CodedError, messageOf } from '../base/errors.ts';
-import { type FieldError, formatFieldErrors } from '../base/field-error.ts';
+import * as z from 'zod';
+import { CodedError, type FieldError, formatFieldErrors, messageOf } from '../base/errors.ts';
 import { isJsonObject, type JsonObject, ownValue, valueAt } from '../base/json.ts';
-import { configurationKeys } from './keys.ts';
-import { type Configuration, checkConfiguration, type SchemaIssue } from './schema.ts';
-import { flag } from './values.ts';
+import { nearest } from './nearest.ts';
+import { type Configuration, schema, type TaskConfiguration, taskSchema } from './schema.ts';
+import { taskSections } from './task-settings.ts';
+import { flag, type section } from './values.ts';
 
 /** Everything that is wrong with the configuration, all at once, each with its path. */
 export class ConfigurationError extends CodedError {
@@ -23,14 +24,29 @@ export interface ConfigurationSource {
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
-/** File first, then environment variables over it, then defaults. */
+/** File first, then environment variables over it, then defaults. Sections of tasks are left to them. */
 export function loadConfiguration(source: ConfigurationSource): Configuration {
-  const described = source.file ?? 'environment';
-  const fromFile = source.file === undefined ? {} : readFile(source.file);
-  refuseContradiction(fromFile, source.env, described);
-  const merged = withEnvironment(expandVariables(fromFile, source.env, described), source.env);
-  const parsed = checkConfiguration(merged);
-  if (!parsed.success) throw new ConfigurationError(described, parsed.issues.flatMap(toFieldErrors));
+  return load(schema, source);
+}
+
+export function loadTaskConfiguration(source: ConfigurationSource): TaskConfiguration {
+  return load(taskSchema, source);
+}
+
+type Schema<T> = z.ZodType<T> & { readonly shape: Shape };
+type Shape = Readonly<Record<string, ReturnType<typeof section>>>;
+
+function load<T extends Configuration>(type: Schema<T>, { file, env }: ConfigurationSource): T {
+  const described = file ?? 'environment';
+  const fromFile = Object.fromEntries(
+    Object.entries(file === undefined ? {} : readFile(file)).filter(
+      ([name]) => name in type.shape || !(name in taskSections),
+    ),
+  );
+  refuseContradiction(fromFile, env, described);
+  const merged = withEnvironment(expandVariables(fromFile, env, described), env, type.shape);
+  const parsed = type.safeParse(merged);
+  if (!parsed.success) throw new ConfigurationError(described, parsed.error.issues.flatMap(toFieldErrors));
   return withPassword(parsed.data);
 }
 
@@ -72,8 +88,8 @@ function saidOfStorage(content: JsonObject): boolean | undefined {
 }
 
 /**
- * The webhook follows the reconciler's file. One that says off while the environment of a reconciler says on would leave
- * new objects unguarded, with nobody told.
+ * The webhook follows the reconciler's file. A file that says off while the environment of a reconciler says on would
+ * silently leave new objects unguarded.
  */
 function refuseContradiction(fromFile: JsonObject, env: ConfigurationSource['env'], source: string): void {
   if (saidOfStorage(fromFile) !== false || flag.safeParse(env[STORAGE_VARIABLE]).data !== true) return;
@@ -97,7 +113,7 @@ function expandVariables(content: JsonObject, env: ConfigurationSource['env'], s
     if (Array.isArray(value)) return value.map((item, index) => expand(item, `${path}[${index}]`));
     if (!isJsonObject(value)) return value;
     const entries = Object.entries(value).map(([key, nested]) => {
-      return [key, expand(nested, path === '' ? key : `${path}.${key}`)] as const;
+      return [key, expand(nested, inside(path, key))] as const;
     });
     return Object.fromEntries(entries);
   };
@@ -106,9 +122,9 @@ function expandVariables(content: JsonObject, env: ConfigurationSource['env'], s
   return expanded;
 }
 
-function withEnvironment(content: JsonObject, env: ConfigurationSource['env']): JsonObject {
+function withEnvironment(content: JsonObject, env: ConfigurationSource['env'], sections: Shape): JsonObject {
   const merged: JsonObject = { ...content };
-  for (const { path, env: name } of configurationKeys()) {
+  for (const { path, env: name } of keysOf(sections)) {
     const value = name === undefined ? undefined : env[name];
     const [section, key] = path.split('.');
     if (value === undefined || section === undefined || key === undefined) continue;
@@ -118,20 +134,38 @@ function withEnvironment(content: JsonObject, env: ConfigurationSource['env']): 
   return merged;
 }
 
-function toFieldErrors(issue: SchemaIssue): readonly FieldError[] {
+function toFieldErrors(issue: z.core.$ZodIssue): readonly FieldError[] {
   const path = issue.path.map(String).join('.');
-  if (issue.code === 'unrecognized_keys') {
-    return (issue.keys ?? []).map((key) => ({ path: path === '' ? key : `${path}.${key}`, message: 'unknown key' }));
-  }
-  if (issue.code === 'invalid_key') return (issue.issues ?? []).map(({ message }) => ({ path, message }));
+  if (issue.code === 'unrecognized_keys') return issue.keys.map((key) => unknownKey(inside(path, key)));
+  if (issue.code === 'invalid_key') return issue.issues.map(({ message }) => ({ path, message }));
   return [{ path, message: issue.message }];
+}
+
+function unknownKey(path: string): FieldError {
+  const near = nearest(path.replace(/\.\d+(?=\.)/g, ''), knownPaths(taskSchema));
+  return { path, message: `unknown key; the nearest known key is ${near}` };
+}
+
+/** Sections, keys, and the keys of lists of maps. */
+function knownPaths(type: unknown, path = ''): readonly string[] {
+  if (type instanceof z.ZodPrefault || type instanceof z.ZodDefault) return knownPaths(type.def.innerType, path);
+  if (type instanceof z.ZodArray) return knownPaths(type.element, path);
+  if (!(type instanceof z.ZodObject)) return [];
+  return Object.entries(type.shape).flatMap(([key, each]) => {
+    const below = inside(path, key);
+    return [below, ...knownPaths(each, below)];
+  });
+}
+
+function inside(path: string, key: string): string {
+  return path === '' ? key : `${path}.${key}`;
 }
 
 export function firstLine(text: string): string {
   return text.split(/\r?\n/, 1)[0] ?? '';
 }
 
-function withPassword(configuration: Configuration): Configuration {
+function withPassword<T extends Configuration>(configuration: T): T {
   const { passwordFile } = configuration.mysql;
   if (passwordFile === '') return configuration;
   try {
@@ -141,4 +175,46 @@ function withPassword(configuration: Configuration): Configuration {
     const message = `cannot read the password: ${messageOf(error)}`;
     throw new ConfigurationError(passwordFile, [{ path: 'mysql.passwordFile', message }]);
   }
+}
+
+export interface ConfigurationKey {
+  /** Dotted path in the file, e.g. `mysql.host`. */
+  readonly path: string;
+  /** Environment variable that overrides it; undefined for lists and maps. */
+  readonly env: string | undefined;
+  /** As written in a file. */
+  readonly defaultValue: unknown;
+  readonly help: string;
+}
+
+/** @public For the page on the configuration, which is generated. */
+export const configurationKeys: readonly ConfigurationKey[] = keysOf(schema.shape);
+/** @public For the same page. */
+export const taskKeys: readonly ConfigurationKey[] = keysOf(taskSections);
+
+/** Every supported key, in the order of the schema. */
+function keysOf(sections: Shape): readonly ConfigurationKey[] {
+  return Object.entries(sections).flatMap(([section, { def }]) =>
+    Object.entries(def.innerType.shape).flatMap(([key, field]) => describeKey(`${section}.${key}`, field)),
+  );
+}
+
+function describeKey(path: string, field: unknown): readonly ConfigurationKey[] {
+  if (!(field instanceof z.ZodType) || field.description === undefined) return [];
+  const defaultValue = defaultOf(field);
+  const env = typeof defaultValue === 'object' ? undefined : environmentName(path);
+  return [{ path, env, defaultValue, help: field.description }];
+}
+
+/** `mysql.maxOpenConns` → `INGESTER_MYSQL_MAX_OPEN_CONNS`. */
+function environmentName(path: string): string {
+  return `INGESTER_${path
+    .replace(/([a-z])([A-Z])/g, '$1_$2')
+    .replaceAll('.', '_')
+    .toUpperCase()}`;
+}
+
+function defaultOf(schema: z.ZodType): unknown {
+  if (schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault) return schema.def.defaultValue;
+  return undefined;
 }

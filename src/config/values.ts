@@ -1,9 +1,17 @@
 // The kinds of values that configuration keys have.
 import * as z from 'zod';
-import { allKinds, findKind } from '../api/kinds.ts';
 import { parseDurationMs } from '../base/duration.ts';
+import { allKinds, findKind } from '../kinds/kinds.ts';
 
 const kindNames = allKinds.map((kind) => kind.kind).join(', ');
+
+/** A section of the file. Unknown keys in it are refused; where it is missing, its keys have their defaults. */
+export function section<Shape extends z.core.$ZodShape>(
+  shape: Shape,
+): z.ZodPrefault<z.ZodObject<Shape, z.core.$strict>> {
+  const keys = z.strictObject(shape, { error: 'expected a map of keys' });
+  return keys.prefault({} as z.input<typeof keys>);
+}
 
 /** Environment variables and YAML quote freely, so scalars are accepted as text too. */
 export const flag: z.ZodType<boolean> = z.union(
@@ -26,6 +34,22 @@ export const duration: z.ZodType<number, string> = z
   .string({ error: 'expected a duration such as 500ms, 30s or 5m' })
   .transform((value) => parseDurationMs(value))
   .refine((value): value is number => value !== undefined, { error: 'expected a duration such as 500ms, 30s or 5m' });
+
+/** Where a server listens. */
+export interface Address {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** `host:port`, `:port` or `[v6]:port`. */
+export const address: z.ZodType<Address, string> = text
+  .transform((value): Address | undefined => {
+    const match = /^(?:\[([^\]]+)\]|([^:]*)):(\d{1,5})$/.exec(value);
+    const port = Number(match?.[3]);
+    if (match === null || port > 65_535) return undefined;
+    return { host: match[1] ?? (match[2] === '' ? undefined : match[2]) ?? '0.0.0.0', port };
+  })
+  .refine((value): value is Address => value !== undefined, { error: 'expected an address such as 0.0.0.0:8081' });
 
 export const kindName: z.ZodType<string, string> = text.refine((name) => findKind(name) !== undefined, {
   error: (issue) => `unknown kind "${String(issue.input)}"; known kinds: ${kindNames}`,

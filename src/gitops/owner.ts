@@ -34,7 +34,7 @@ export function isTombstoned(object: KubernetesObject, owner: Owner): boolean {
   }
 }
 
-/** For people: `Argo CD application "team-a"`. */
+/** For messages: `Argo CD application "team-a"`. */
 export function describeOwner(owner: Owner): string {
   switch (owner.tool) {
     case 'Argo CD':

@@ -1,8 +1,8 @@
 // A stream of rendered manifests, read and marked without touching what need not be touched: documents that get no mark
-// keep every byte. Pure: who is archived is asked elsewhere.
+// keep every byte. Pure: which objects are archived is an input.
 import { type Document, isMap, isScalar, isSeq, parseDocument } from 'yaml';
-import { isKind } from '../api/kind-names.ts';
 import { GROUP } from '../api/names.ts';
+import { isKind } from '../kinds/kind-names.ts';
 import { RenderEmptyError, RenderInputError } from './errors.ts';
 import type { ObjectName } from './tombstone.ts';
 

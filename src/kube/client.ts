@@ -25,8 +25,6 @@ export interface Selection {
 export interface ListOptions extends Selection {
   readonly limit: number;
   readonly continueToken?: string;
-  /** With `NotOlderThan` semantics; '0' lets the server answer from its cache. Undefined: the newest state. */
-  readonly resourceVersion?: string;
   /** Asks for metadata only (PartialObjectMetadata). */
   readonly metadataOnly?: boolean;
   /** An answer with more bytes is broken off with PageTooLargeError: it would not fit into the memory. */
@@ -44,6 +42,12 @@ export interface ListPage {
   readonly tookMs?: number;
 }
 
+export interface Newest {
+  readonly resourceVersion: string;
+  /** Undefined where there is none of that name. */
+  readonly object: KubernetesObject | undefined;
+}
+
 export type WatchEvent =
   | { readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'; readonly object: KubernetesObject }
   | {
@@ -59,7 +63,6 @@ export interface WatchOptions extends Selection {
   readonly timeoutSeconds: number;
   /** Streams every existing object first, then a bookmark with `initialEventsEnd`, then changes. */
   readonly sendInitialEvents?: boolean;
-  readonly metadataOnly?: boolean;
   /** A watch without a byte for this long is dead. Two bookmarks and some slack unless given: they come every minute. */
   readonly silenceMs?: number;
 }
@@ -91,15 +94,14 @@ export interface DeleteOptions {
   /** Undefined leaves the choice to the server. */
   readonly propagationPolicy?: 'Orphan' | 'Background' | 'Foreground';
   readonly gracePeriodSeconds?: number;
-  readonly dryRun?: boolean;
 }
 
 /** The calls this program makes to the API server, for any resource, in plain JSON. Every failure is a KubeError. */
 export interface KubeClient {
   get(ref: ObjectRef): Promise<KubernetesObject>;
   list(resource: Resource, options: ListOptions, signal: AbortSignal): Promise<ListPage>;
-  /** The version that a list of the newest state would show now. */
-  newestVersion(resource: Resource, selection: Selection, signal: AbortSignal): Promise<string>;
+  /** What a list of the newest state would show now: its version and, where a name is given, metadata of that object. */
+  newest(resource: Resource, selection: Selection & { readonly name?: string }, signal: AbortSignal): Promise<Newest>;
   /**
    * In order; what arrives together comes as one array. Ends when the server closes the stream; throws KubeError for an
    * ERROR event, a cut line or a silent server.
@@ -118,6 +120,5 @@ export interface KubeClient {
    * where it is.
    */
   delete(ref: ObjectRef, options: DeleteOptions): Promise<void>;
-  deleteCollection(resource: Resource, selection: Selection, options: DeleteOptions): Promise<void>;
   close(): Promise<void>;
 }

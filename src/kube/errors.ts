@@ -47,7 +47,7 @@ export function isKubeError(error: unknown, reason: KubeReason): boolean {
   return error instanceof KubeError && error.reason === reason;
 }
 
-/** A page has more bytes than whoever asked for it can take: ask for fewer objects. */
+/** A page has more bytes than the caller can take: ask for fewer objects. */
 export class PageTooLargeError extends CodedError {
   constructor(mostBytes: number) {
     super('PAGE_TOO_LARGE', `The API server's answer has more than ${mostBytes} bytes; ask for fewer objects at once`);

@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { identityOf, type KubernetesObject, objectKey } from '../api/object.ts';
 import type { HandlerRegistration, Informs, ResourceHandler } from './handler.ts';
 import { Reflector, type ReflectorOptions, type ReflectorSink } from './reflector.ts';
@@ -7,18 +7,16 @@ import type { ObjectStore } from './store.ts';
 
 export interface InformerOptions<Store extends ObjectStore> extends Omit<ReflectorOptions, 'sink'> {
   readonly store: Store;
-  /** Runs once per object before it is stored; must give the same result when run on its own result. */
-  readonly transform?: (object: KubernetesObject) => KubernetesObject;
 }
 
 /** Objects whose end is remembered, so that a belated event does not bring them back. */
-const MAX_DEPARTED = 1000;
-/** Longest stretch of telling handlers before others get a turn. */
+const MAX_REMOVED = 1000;
+/** Longest stretch of telling handlers before the informer yields to the event loop. */
 const SLICE_MS = 10;
 
 interface Registered {
   readonly handler: ResourceHandler;
-  /** Keys of objects that were there before the handler and that it has not been told of yet. */
+  /** Keys of objects that existed before the handler was added and that were not delivered to it yet. */
   readonly untold: Set<string>;
   synced: boolean;
   removed: boolean;
@@ -35,7 +33,7 @@ export class Informer<Store extends ObjectStore> implements Informs {
   #registered: readonly Registered[] = [];
   #unseen = new Set<string>();
   /** Versions at which objects ended, by uid. */
-  readonly #departed = new Map<string, string>();
+  readonly #removed = new Map<string, string>();
   #synced = false;
   #installed = true;
 
@@ -65,8 +63,8 @@ export class Informer<Store extends ObjectStore> implements Informs {
   }
 
   /**
-   * A handler that comes late, be it in the middle of the first list, is told of what is there as its initial list: at
-   * once, unless that is much. Changes of what it knows it is told of meanwhile.
+   * A handler that is added late, even during the first list, gets the present objects as its initial list: at once,
+   * unless they are many. Meanwhile it also gets changes of the objects that it has.
    */
   addHandler(handler: ResourceHandler): HandlerRegistration {
     const registered: Registered = { handler, untold: new Set(this.store.keys()), synced: false, removed: false };
@@ -92,7 +90,7 @@ export class Informer<Store extends ObjectStore> implements Informs {
       const object = this.store.latest(key);
       if (object !== undefined) this.#tell(() => handler.add(object, true));
       if (performance.now() - sliceStart < SLICE_MS) continue;
-      await nextTurn();
+      await yieldToEventLoop();
       sliceStart = performance.now();
     }
     registered.synced = this.#synced;
@@ -114,30 +112,29 @@ export class Informer<Store extends ObjectStore> implements Informs {
   }
 
   /**
-   * Whether something newer is known of the very object, so that this state must not be told any more. Streams keep the
-   * order; but whoever answers after a break may not be as far as who answered before. A list is believed in any case:
-   * a cluster may have been put back to an earlier state.
+   * Whether a newer state of the same object is known, so that this one must not be delivered any more. A stream keeps
+   * the order, but the API server that answers after a break may be behind the one before. A list is always believed: a
+   * cluster may have been restored to an earlier state.
    */
   #isBelated(object: KubernetesObject): boolean {
     const { uid, resourceVersion } = identityOf(object);
     if (isNewer(resourceVersion, this.#reflector.resourceVersion)) return false;
     const known = this.store.identity(objectKey(object));
     if (known?.uid === uid && isNewer(known.resourceVersion, resourceVersion)) return true;
-    const end = this.#departed.get(uid);
+    const end = this.#removed.get(uid);
     return end !== undefined && !isNewer(resourceVersion, end);
   }
 
-  #noteDeparted(uid: string, resourceVersion: string): void {
-    this.#departed.delete(uid);
-    this.#departed.set(uid, resourceVersion);
-    if (this.#departed.size <= MAX_DEPARTED) return;
-    const [oldest] = this.#departed.keys();
-    if (oldest !== undefined) this.#departed.delete(oldest);
+  #noteRemoved(uid: string, resourceVersion: string): void {
+    this.#removed.delete(uid);
+    this.#removed.set(uid, resourceVersion);
+    if (this.#removed.size <= MAX_REMOVED) return;
+    const [oldest] = this.#removed.keys();
+    if (oldest !== undefined) this.#removed.delete(oldest);
   }
 
-  #set(received: KubernetesObject): void {
-    if (this.#unseen.size > 0) this.#unseen.delete(objectKey(received));
-    const object = this.#options.transform?.(received) ?? received;
+  #set(object: KubernetesObject): void {
+    if (this.#unseen.size > 0) this.#unseen.delete(objectKey(object));
     const before = this.store.set(object);
     for (const { handler, removed, untold } of this.#registered) {
       if (removed) continue;
@@ -157,7 +154,7 @@ export class Informer<Store extends ObjectStore> implements Informs {
   #remove(object: KubernetesObject): void {
     const key = objectKey(object);
     const { uid, resourceVersion } = object.metadata;
-    this.#noteDeparted(uid, resourceVersion);
+    this.#noteRemoved(uid, resourceVersion);
     const known = this.store.identity(key);
     // Another object may have the name by now.
     if (known?.uid !== uid || isNewer(known.resourceVersion, resourceVersion)) return;
@@ -172,16 +169,16 @@ export class Informer<Store extends ObjectStore> implements Informs {
     }
   }
 
-  /** Thousands of objects may have vanished; others get a turn in between. */
+  /** Thousands of objects may be gone, so it yields to the event loop in between. */
   async #listEnds(resourceVersion: string): Promise<void> {
     let sliceStart = performance.now();
     for (const key of this.#unseen) {
       const last = this.store.delete(key);
       if (last === undefined) continue;
-      this.#noteDeparted(last.metadata.uid, resourceVersion);
+      this.#noteRemoved(last.metadata.uid, resourceVersion);
       this.#tellRemoved(key, last, true);
       if (performance.now() - sliceStart < SLICE_MS) continue;
-      await nextTurn();
+      await yieldToEventLoop();
       sliceStart = performance.now();
     }
     this.#unseen.clear();
@@ -206,7 +203,7 @@ export class Informer<Store extends ObjectStore> implements Informs {
     this.#installed = false;
   }
 
-  /** A handler that throws is told of the next change all the same; the other handlers never notice. */
+  /** A handler that throws still gets the next change; the other handlers are not affected. */
   #tell(call: () => void): void {
     try {
       call();

@@ -1,4 +1,4 @@
-// An object whose content is parsed when somebody asks for it. Most events only say that a key must be looked at again:
+// An object whose content is parsed when it is first read. Most events only say that a key must be looked at again:
 // for that its identity is enough, or its metadata, and parsing the rest is the largest part of what an event costs.
 import { IDENTITY, type Identity, KEY, type KubernetesObject, type Marks, type ObjectMeta } from '../api/object.ts';
 
@@ -39,7 +39,7 @@ class Lazy {
     return this.#metadata;
   }
 
-  /** Not kept for the next one who asks. */
+  /** Not kept for the next reader. */
   passingMarks(): Marks {
     return this.#metadata ?? this.#whole?.metadata ?? this.content.marks();
   }
@@ -49,7 +49,7 @@ class Lazy {
     return this.#whole;
   }
 
-  /** Not kept for the next one who asks. */
+  /** Not kept for the next reader. */
   passingWhole(): KubernetesObject {
     return this.#whole ?? this.content.whole();
   }
@@ -115,8 +115,8 @@ export function passingMarks(object: KubernetesObject): Marks {
 }
 
 /**
- * The same object without laziness, for one who reads all of it: a plain object is much faster to read. Parsed for each
- * who asks, so that it is gone with them.
+ * The same object without laziness, for a caller that reads all of it: a plain object is much faster to read. Parsed
+ * for each caller and not kept, so that it is freed with the caller's reference.
  */
 export function wholeObject(object: KubernetesObject): KubernetesObject {
   return lazyOf(object)?.passingWhole() ?? object;

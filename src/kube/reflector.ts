@@ -10,7 +10,8 @@
 //       └─ failed: backoff, list again
 //
 // A server that was put back to an earlier state takes a watch from a version that it has not reached, and is silent.
-// So before a watch is resumed the server is asked for its version, and a watch that brought nothing is not resumed.
+// So before a watch is resumed the server is asked whether it still has what was seen (see SeenHistory), and a watch that
+// brought nothing is not resumed.
 //
 // The version advances only after the sink took the event, so a stream that breaks anywhere never skips one. What a
 // list shows is applied at once; what it no longer shows is removed only when the list is complete.
@@ -24,7 +25,7 @@ import type { KubeClient, Resource, Selection, WatchEvent, WatchOptions } from '
 import { isKubeError, KubeError } from './errors.ts';
 import { pagesOf } from './pages.ts';
 import { isNewer } from './resource-version.ts';
-import { unwatched, type WatchedStream, watchedStream } from './watched-stream.ts';
+import { SeenHistory } from './seen-history.ts';
 
 /** Takes what the reflector sees. Calls are synchronous, except the end of a list. */
 export interface ReflectorSink {
@@ -39,13 +40,12 @@ export interface ReflectorSink {
 }
 
 export interface ReflectorOptions {
-  readonly client: Pick<KubeClient, 'list' | 'newestVersion' | 'watch'>;
+  readonly client: Pick<KubeClient, 'list' | 'newest' | 'watch'>;
   readonly resource: Resource;
   readonly sink: ReflectorSink;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly selection?: Selection;
-  readonly metadataOnly?: boolean;
   /** Longest time without a byte before a watch counts as dead; see WatchOptions. */
   readonly silenceMs?: number;
   readonly random?: () => number;
@@ -77,7 +77,7 @@ type WatchEnd = 'watch-again' | 'list-again';
 
 export class Reflector {
   readonly #options: ReflectorOptions;
-  #resourceVersion = '';
+  readonly #seen = new SeenHistory();
   #streamingSupported = true;
   #failures = 0;
   #lastFailureMs = Number.NEGATIVE_INFINITY;
@@ -88,7 +88,7 @@ export class Reflector {
 
   /** Version up to which the sink has seen everything; empty before the first list ended. */
   get resourceVersion(): string {
-    return this.#resourceVersion;
+    return this.#seen.resourceVersion;
   }
 
   /** Runs until aborted. Never rejects for anything the API server or the network does. */
@@ -119,9 +119,8 @@ export class Reflector {
   }
 
   async #streamingList(signal: AbortSignal): Promise<WatchEnd> {
-    const { sink } = this.#options;
     const stream = this.#stream({ resourceVersion: '', sendInitialEvents: true }, signal);
-    sink.listStarts();
+    this.#listStarts();
     let listing = true;
     const stopWarning = this.#warnWhileListing();
     stream.expect('list', LIST_SILENCE_MS);
@@ -135,7 +134,7 @@ export class Reflector {
             stopWarning();
             stream.expect('watch', this.#silenceMs);
           } else if (listing && event.type !== 'BOOKMARK' && event.type !== 'DELETED') {
-            sink.listed(event.object);
+            this.#show(event.object);
           } else {
             this.#take(event, listing);
           }
@@ -166,17 +165,17 @@ export class Reflector {
   }
 
   async #pagedList(signal: AbortSignal): Promise<void> {
-    const { client, resource, sink, selection = {}, metadataOnly = false } = this.#options;
+    const { client, resource, selection = {} } = this.#options;
     const stop = new AbortController();
     const release = onAbort(signal, () => stop.abort());
     const work = this.#register('list', LIST_SILENCE_MS, () => stop.abort());
-    const options = { ...selection, metadataOnly, consistency: 'one-version' } as const;
-    sink.listStarts();
+    const options = { ...selection, consistency: 'one-version' } as const;
+    this.#listStarts();
     let resourceVersion = '';
     try {
       for await (const page of pagesOf(client, resource, options, stop.signal)) {
         work.progress();
-        for (const item of page.items) sink.listed(item);
+        for (const item of page.items) this.#show(item);
         ({ resourceVersion } = page);
       }
     } finally {
@@ -186,37 +185,45 @@ export class Reflector {
     await this.#listed(resourceVersion);
   }
 
-  async #listed(resourceVersion: string): Promise<void> {
-    this.#noteVersion(resourceVersion);
-    await this.#options.sink.listEnds(resourceVersion);
-    this.#resourceVersion = resourceVersion;
+  #listStarts(): void {
+    this.#seen.listStarts();
+    this.#options.sink.listStarts();
   }
 
-  /** Watches on, unless the server is behind the version to watch from. */
+  #show(object: KubernetesObject): void {
+    this.#seen.note(object);
+    this.#options.sink.listed(object);
+  }
+
+  async #listed(resourceVersion: string): Promise<void> {
+    const seen = this.resourceVersion;
+    // A list is of the newest state, so a version below what was seen is one of another history.
+    if (isNewer(seen, resourceVersion)) this.#noteWentBack(seen, resourceVersion);
+    await this.#options.sink.listEnds(resourceVersion);
+    this.#seen.listEnds(resourceVersion);
+  }
+
+  /** Watches on, unless the server may not have what was seen any more. */
   async #resume(signal: AbortSignal): Promise<WatchEnd> {
     const { client, resource, selection = {} } = this.#options;
     try {
-      const newest = await client.newestVersion(resource, selection, signal);
-      if (this.#noteVersion(newest) === 'went-back') return 'list-again';
+      const found = await this.#seen.compare((one) => client.newest(resource, { ...selection, ...one }, signal));
+      if (found.history === 'another') this.#noteWentBack(found.from, found.to);
+      if (found.history !== 'same') return 'list-again';
     } catch (error) {
       return await this.#afterBrokenWatch(error, signal);
     }
     return this.#watch(signal);
   }
 
-  /** A list is of the newest state, so a version below what was seen is one of another history. */
-  #noteVersion(resourceVersion: string): 'went-back' | 'known' {
-    const seen = this.#resourceVersion;
-    if (!isNewer(seen, resourceVersion)) return 'known';
+  #noteWentBack(seen: string, now: string): void {
     const { logger, resource, onWentBack } = this.#options;
     logger.error(
-      { resource: resource.plural, seen, now: resourceVersion },
+      { resource: resource.plural, seen, now },
       'The API server went back to an earlier version, as after a restore of etcd; listing again. See docs/audit.md',
     );
-    onWentBack?.(seen, resourceVersion);
-    // Of this history nothing has been seen yet.
-    this.#resourceVersion = '';
-    return 'went-back';
+    onWentBack?.(seen, now);
+    this.#seen.forget();
   }
 
   async #watch(signal: AbortSignal): Promise<WatchEnd> {
@@ -224,7 +231,7 @@ export class Reflector {
     const started = clock.monotonicMs();
     let events = 0;
     const tookMs = (): number => clock.monotonicMs() - started;
-    const stream = this.#stream({ resourceVersion: this.#resourceVersion }, signal);
+    const stream = this.#stream({ resourceVersion: this.resourceVersion }, signal);
     stream.expect('watch', this.#silenceMs);
     let broken: unknown;
     try {
@@ -253,10 +260,10 @@ export class Reflector {
   }
 
   #stream(from: Pick<WatchOptions, 'resourceVersion' | 'sendInitialEvents'>, signal: AbortSignal): WatchedStream {
-    const { client, resource, selection = {}, metadataOnly = false, random = Math.random } = this.#options;
+    const { client, resource, selection = {}, random = Math.random } = this.#options;
     const { silenceMs = SILENCE_MS } = this.#options;
     const timeoutSeconds = Math.round(MIN_WATCH_SECONDS * (1 + random()));
-    const options = { ...selection, ...from, timeoutSeconds, metadataOnly, silenceMs };
+    const options = { ...selection, ...from, timeoutSeconds, silenceMs };
     return watchedStream((stop) => client.watch(resource, options, stop), {
       signal,
       register: (what, limitMs, breakOff) => this.#register(what, limitMs, breakOff),
@@ -273,21 +280,18 @@ export class Reflector {
     const { sink } = this.#options;
     switch (event.type) {
       case 'BOOKMARK':
-        if (!listing) this.#advance(event.resourceVersion);
+        if (!listing) this.#seen.advance(event.resourceVersion);
         return;
       case 'DELETED':
         sink.removed(event.object);
+        this.#seen.drop(event.object);
         break;
       case 'ADDED':
       case 'MODIFIED':
         sink.changed(event.object);
+        this.#seen.note(event.object);
     }
-    if (!listing) this.#advance(identityOf(event.object).resourceVersion);
-  }
-
-  /** What comes twice, or late, does not take it back. */
-  #advance(resourceVersion: string): void {
-    if (!isNewer(this.#resourceVersion, resourceVersion)) this.#resourceVersion = resourceVersion;
+    if (!listing) this.#seen.advance(identityOf(event.object).resourceVersion);
   }
 
   async #afterBrokenWatch(error: unknown, signal: AbortSignal): Promise<WatchEnd> {
@@ -345,4 +349,43 @@ export class Reflector {
     this.#failures += 1;
     this.#lastFailureMs = this.#options.clock.monotonicMs();
   }
+}
+
+/** A watch that the watchdog breaks off where nothing arrives. */
+export interface WatchedStream {
+  readonly events: AsyncIterable<readonly WatchEvent[]>;
+  /** What it is from now on, and how long it may be silent. */
+  expect(what: 'list' | 'watch', limitMs: number): void;
+  arrived(): void;
+  /** To be called however it ended. */
+  end(): void;
+}
+
+interface Supervision {
+  readonly signal: AbortSignal;
+  readonly register: (what: 'list' | 'watch', limitMs: number, breakOff: () => void) => WatchedWork;
+}
+
+/** For work that no watchdog knows. */
+export const unwatched: WatchedWork = { progress: () => undefined, done: () => undefined };
+
+export function watchedStream(
+  open: (signal: AbortSignal) => AsyncIterable<readonly WatchEvent[]>,
+  { signal, register }: Supervision,
+): WatchedStream {
+  const stop = new AbortController();
+  const release = onAbort(signal, () => stop.abort());
+  let work = unwatched;
+  return {
+    events: open(stop.signal),
+    expect: (what, limitMs) => {
+      work.done();
+      work = register(what, limitMs, () => stop.abort());
+    },
+    arrived: () => work.progress(),
+    end: () => {
+      work.done();
+      release();
+    },
+  };
 }

@@ -2,9 +2,6 @@ import { identityOf, type KubernetesObject, objectKey } from '../api/object.ts';
 import { ByteBudget } from '../base/byte-budget.ts';
 import { compact, receivedBytes } from './lazy-object.ts';
 
-/** Names the values under which an object is found, e.g. the names of its owners. */
-export type Indexer = (object: KubernetesObject) => readonly string[];
-
 export interface StoredIdentity {
   readonly uid: string;
   readonly resourceVersion: string;
@@ -28,16 +25,9 @@ export interface ObjectStore {
   values(): Iterable<KubernetesObject>;
 }
 
-/** Keeps whole objects, and finds them by the values of its indexes. */
+/** Keeps whole objects. */
 export class FullStore implements ObjectStore {
   readonly #objects = new Map<string, KubernetesObject>();
-  readonly #indexers: Readonly<Record<string, Indexer>>;
-  readonly #indexes = new Map<string, Map<string, Set<string>>>();
-
-  constructor(indexers: Readonly<Record<string, Indexer>> = {}) {
-    this.#indexers = indexers;
-    for (const name of Object.keys(indexers)) this.#indexes.set(name, new Map());
-  }
 
   get size(): number {
     return this.#objects.size;
@@ -71,53 +61,19 @@ export class FullStore implements ObjectStore {
     const key = objectKey(object);
     const before = this.#objects.get(key);
     this.#objects.set(key, object);
-    this.#reindex(key, before, object);
     return before;
   }
 
   delete(key: string): KubernetesObject | undefined {
     const before = this.#objects.get(key);
     this.#objects.delete(key);
-    this.#reindex(key, before, undefined);
     return before;
   }
-
-  /** Objects whose index has this value; none for an index that was not declared. */
-  byIndex(index: string, value: string): readonly KubernetesObject[] {
-    const keys = this.#indexes.get(index)?.get(value) ?? [];
-    return [...keys].map((key) => this.#objects.get(key)).filter((object) => object !== undefined);
-  }
-
-  /** Values that an object has in the index at present. */
-  valuesOf(index: string): Iterable<string> {
-    return this.#indexes.get(index)?.keys() ?? [];
-  }
-
-  #reindex(key: string, before: KubernetesObject | undefined, after: KubernetesObject | undefined): void {
-    for (const [name, values] of this.#indexes) {
-      const indexer = this.#indexers[name];
-      if (indexer === undefined) continue;
-      for (const value of before === undefined ? [] : indexer(before)) removeFrom(values, value, key);
-      for (const value of after === undefined ? [] : indexer(after)) addTo(values, value, key);
-    }
-  }
-}
-
-function addTo(values: Map<string, Set<string>>, value: string, key: string): void {
-  const keys = values.get(value);
-  if (keys === undefined) values.set(value, new Set([key]));
-  else keys.add(key);
-}
-
-function removeFrom(values: Map<string, Set<string>>, value: string, key: string): void {
-  const keys = values.get(value);
-  keys?.delete(key);
-  if (keys?.size === 0) values.delete(value);
 }
 
 /** What waits for a database that is down must not fill the memory. */
 const HELD_BYTES = 64 * 1024 * 1024;
-/** Of an object whose size nobody knows. */
+/** For an object of unknown size. */
 const GUESSED_BYTES = 4096;
 /** With more objects than this before it, an object will wait long enough for its memory to matter. */
 const QUEUE = 256;
@@ -147,7 +103,7 @@ export class IdentityStore implements ObjectStore {
     return this.#entries.size;
   }
 
-  /** Whole objects that nobody has released yet. */
+  /** Whole objects that are not released yet. */
   get heldCount(): number {
     return this.#heldCount;
   }
@@ -213,6 +169,11 @@ export class IdentityStore implements ObjectStore {
   release(key: string, resourceVersion: string): void {
     const entry = this.#entries.get(key);
     if (entry?.resourceVersion === resourceVersion) this.#letGo(entry);
+  }
+
+  /** Forgets all whole objects, so that each is read anew. */
+  releaseAll(): void {
+    for (const entry of this.#entries.values()) this.#letGo(entry);
   }
 
   #hold(entry: Entry, object: KubernetesObject): void {

@@ -2,9 +2,9 @@
 import { type BinaryReader, WireType } from '@bufbuild/protobuf/wire';
 import { CodedError, messageOf } from '../base/errors.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../base/json.ts';
+import { limitDecodingDepth, undecodable } from './checks.ts';
 import type { FieldDescriptor } from './descriptor.ts';
 import { ProtoDecodingError } from './errors.ts';
-import { limitDecodingDepth, undecodable } from './guard.ts';
 import { findMessage, type MessageType, rootMessage } from './message-type.ts';
 import { child, type Position, ROOT } from './position.ts';
 import { type Native, type ScalarCodec, scalarCodec } from './scalar.ts';

@@ -34,10 +34,3 @@ export type MessageTable = Readonly<Record<string, readonly FieldDescriptor[]>>;
 
 /** Numbers and names by full enum name, ordered by number. */
 export type EnumTable = Readonly<Record<string, readonly (readonly [number, string])[]>>;
-
-export interface DescriptorSet {
-  /** Names of the root messages, e.g. `Model`. */
-  readonly kinds: readonly string[];
-  readonly messages: MessageTable;
-  readonly enums: EnumTable;
-}

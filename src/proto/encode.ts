@@ -3,8 +3,8 @@
 // the original writes maps in random order and zero values that this encoder leaves out.
 import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 import type { JsonObject } from '../base/json.ts';
+import { memberOf, objectAt, sortedKeys, unencodable } from './checks.ts';
 import type { FieldDescriptor } from './descriptor.ts';
-import { memberOf, objectAt, sortedKeys, unencodable } from './guard.ts';
 import { findMessage, type MessageType, rootMessage } from './message-type.ts';
 import { child, type Position, ROOT } from './position.ts';
 import { type Native, type ScalarCodec, scalarCodec } from './scalar.ts';
@@ -31,7 +31,7 @@ export function encodeObject(kind: string, object: Readonly<Record<string, unkno
 let spare: BinaryWriter | undefined;
 const KEPT_BYTES = 64 * 1024;
 
-/** Nobody else has it: whoever fails half-way does not give it back. */
+/** Gives the caller a writer of its own: one that fails half-way does not return it. */
 function takeWriter(): BinaryWriter {
   const writer = spare ?? new BinaryWriter();
   spare = undefined;

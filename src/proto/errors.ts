@@ -22,7 +22,7 @@ export class ProtoDecodingError extends CodedError {
   }
 }
 
-/** The kind has no definition in schema/proto. Ask `hasProtoDefinition` before encoding kinds of other groups. */
+/** The kind has no definition in schema/proto. */
 export class ProtoUnknownKindError extends CodedError {
   constructor(kind: string) {
     super(

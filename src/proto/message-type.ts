@@ -4,7 +4,6 @@ import { kinds, messages } from './generated/descriptors.ts';
 
 /** A message with the lookups that encoding and decoding need. */
 export interface MessageType {
-  readonly name: string;
   readonly fields: readonly FieldDescriptor[];
   readonly byNumber: ReadonlyMap<number, FieldDescriptor>;
   /** The members of each oneof. */
@@ -12,15 +11,10 @@ export interface MessageType {
 }
 
 const types: ReadonlyMap<string, MessageType> = new Map(
-  Object.entries(messages).map(([name, fields]) => [name, messageType(name, fields)]),
+  Object.entries(messages).map(([name, fields]) => [name, messageType(fields)]),
 );
 
 const kindNames: ReadonlySet<string> = new Set(kinds);
-
-/** Whether objects of the kind can be encoded. Kinds that users add by configuration have no definition. */
-export function hasProtoDefinition(kind: string): boolean {
-  return kindNames.has(kind);
-}
 
 /** The message of a whole object: type_meta, metadata, spec, status. */
 export function rootMessage(kind: string): MessageType {
@@ -34,13 +28,12 @@ export function findMessage(name: string): MessageType | undefined {
   return types.get(name);
 }
 
-function messageType(name: string, fields: readonly FieldDescriptor[]): MessageType {
+function messageType(fields: readonly FieldDescriptor[]): MessageType {
   const oneofs = Map.groupBy(
     fields.filter((field) => field.oneof !== undefined),
     (field) => field.oneof,
   );
   return {
-    name,
     fields,
     byNumber: new Map(fields.map((field) => [field.number, field])),
     oneofs: [...oneofs.values()],

@@ -1,6 +1,6 @@
 import { type BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 import { canonicalJson, isJsonObject, type JsonObject } from '../base/json.ts';
-import { limitEncodingDepth, objectAt, undecodable } from './guard.ts';
+import { limitEncodingDepth, objectAt, undecodable } from './checks.ts';
 import { child, type Position } from './position.ts';
 import { visitFields } from './wire-fields.ts';
 

@@ -19,7 +19,7 @@ export function child(parent: Position, key: string | number): Position {
   return { parent, key, depth: parent.depth + 1 };
 }
 
-/** The path as people write it: `spec.qualityScores[0].metadata["a key"]`; `object` for the root. */
+/** The path in its usual notation: `spec.qualityScores[0].metadata["a key"]`; `object` for the root. */
 export function pathOf(position: Position): string {
   const steps: string[] = [];
   for (let at = position; at.parent !== undefined; at = at.parent) steps.push(step(at.key));

@@ -2,7 +2,7 @@ import { type BinaryReader, type BinaryWriter, base64Decode, base64Encode, WireT
 import type { JsonValue } from '../base/json.ts';
 import { isRawNumber } from '../base/lossless-json.ts';
 import type { FieldDescriptor, ScalarType } from './descriptor.ts';
-import { enumType } from './enum-type.ts';
+import { enums } from './generated/descriptors.ts';
 
 /** How one scalar type looks in JSON, in memory and on the wire. */
 export interface ScalarCodec<Native> {
@@ -165,7 +165,9 @@ function formatDouble(value: number): JsonValue {
   return Number.isFinite(value) ? value : String(value);
 }
 
-/** A float read as a double shows digits nobody wrote (0.1 as 0.10000000149011612): the shortest text that gives it. */
+/**
+ * A float read as a double shows digits that were not written (0.1 as 0.10000000149011612): gives the shortest text.
+ */
 function shortestFloat(value: number): number {
   for (let precision = 1; precision <= 9; precision += 1) {
     const candidate = Number(value.toPrecision(precision));
@@ -180,4 +182,29 @@ function parseBase64(text: string): Uint8Array | undefined {
   } catch {
     return undefined;
   }
+}
+
+export interface EnumType {
+  readonly numbers: ReadonlyMap<string, number>;
+  readonly names: ReadonlyMap<number, string>;
+  /** The name of value 0, which an absent field stands for. */
+  readonly zero: string;
+}
+
+const types: ReadonlyMap<string, EnumType> = new Map(
+  Object.entries(enums).map(([name, values]) => [
+    name,
+    {
+      numbers: new Map(values.map(([number, value]) => [value, number])),
+      names: new Map(values),
+      zero: values[0]?.[1] ?? '',
+    },
+  ]),
+);
+
+const empty: EnumType = { numbers: new Map(), names: new Map(), zero: '' };
+
+/** The generator gives every enum that a field names, so the empty one is never met. */
+export function enumType(name: string): EnumType {
+  return types.get(name) ?? empty;
 }

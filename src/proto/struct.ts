@@ -1,7 +1,7 @@
 import { type BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 import type { JsonObject, JsonValue } from '../base/json.ts';
 import { isRawNumber } from '../base/lossless-json.ts';
-import { limitDecodingDepth, limitEncodingDepth, objectAt, sortedKeys, undecodable, unencodable } from './guard.ts';
+import { limitDecodingDepth, limitEncodingDepth, objectAt, sortedKeys, undecodable, unencodable } from './checks.ts';
 import { child, type Position } from './position.ts';
 import { visitFields } from './wire-fields.ts';
 

@@ -1,10 +1,12 @@
-// The express application of the query API: who asks, what for, may they, and the answer.
+// The express application of the query API: authenticates, authorizes and answers each request.
+
+import type { IncomingMessage } from 'node:http';
+import type { RequestHandler } from 'express';
 import express, { type ErrorRequestHandler, type Express, type Request, type Response } from 'express';
-import { LogLimit } from '../base/log-limit.ts';
+import type { Clock } from '../base/clock.ts';
 import { programVersion } from '../base/program-files.ts';
-import { RateLimits } from '../base/rate-limits.ts';
+import { LogLimit, RateLimits } from '../base/rate-limits.ts';
 import { type Context, sendText } from './context.ts';
-import { refuseCrossSite } from './cross-site.ts';
 import { sendDocument, sendJson } from './documents.ts';
 import { QueryError, queryErrorOf, statusObject } from './errors.ts';
 import { answerGenerator, GENERATOR_PATH } from './generator.ts';
@@ -15,7 +17,6 @@ import { sendPage } from './page.ts';
 import { Places } from './places.ts';
 import { RequestTime } from './request-time.ts';
 import { ResourceHandler } from './resources.ts';
-import { cutSlowReaders } from './slow-readers.ts';
 import type { User } from './user.ts';
 
 export function createQueryApp(options: QueryAppOptions): Express {
@@ -65,7 +66,7 @@ function refuseTooOften(user: User, limits: RateLimits): void {
   });
 }
 
-/** Documents that cost more than discovery does, for everybody who is somebody. */
+/** Documents that cost more than discovery does, for authenticated users. */
 async function sendDescription({ request, response, time }: Context, openApi: OpenApi): Promise<boolean> {
   if (request.method !== 'GET') return false;
   switch (request.path) {
@@ -103,8 +104,8 @@ function takePlace({ name }: User, response: Response, places: Places): void {
 }
 
 /**
- * One line for each request that a user was served: who read what. Of what was refused, and of documents that are for
- * everybody, only some. Never anything that was read.
+ * One line for each request that a user was served: who read what. Of refused requests, and of documents that need no
+ * authentication, only some. Never the content that was read.
  */
 function audited({ logger, clock }: QueryAppOptions): express.RequestHandler {
   const lines = new LogLimit(clock);
@@ -130,7 +131,7 @@ function audited({ logger, clock }: QueryAppOptions): express.RequestHandler {
 function failureHandler({ logger, clock }: QueryAppOptions): ErrorRequestHandler {
   const lines = new LogLimit(clock);
   return (thrown: unknown, request: Request, response: Response, _next) => {
-    // Nobody is there to be told.
+    // The client is gone.
     if (response.closed) return;
     const error = queryErrorOf(thrown);
     const line = error.status >= 500 ? lines.take(String(error.status)) : undefined;
@@ -146,5 +147,60 @@ function failureHandler({ logger, clock }: QueryAppOptions): ErrorRequestHandler
     if (retryAfterSeconds !== undefined) response.setHeader('Retry-After', String(retryAfterSeconds));
     response.status(error.status);
     sendJson(response, statusObject(error, STORED_GROUP));
+  };
+}
+
+// Behind kubectl proxy, or an ingress that logs users in, a browser has rights that pages of other sites must not use. So
+// what changes or searches something is refused where a browser says that the request comes from another site: what
+// browsers themselves say of a request, else the origin they name. Programs say neither.
+
+const safeMethods = ['GET', 'HEAD', 'OPTIONS'];
+/** `none`: the user asked for it, not a page. */
+const own = ['same-origin', 'none'];
+
+export const refuseCrossSite: RequestHandler = (request, _response, next) => {
+  if (isCrossSite(request)) {
+    throw new QueryError('Forbidden', 'this request comes from a page of another site, which may not write here');
+  }
+  next();
+};
+
+export function isCrossSite({ method = '', headers }: Pick<IncomingMessage, 'method' | 'headers'>): boolean {
+  if (safeMethods.includes(method)) return false;
+  const site = headers['sec-fetch-site'];
+  if (typeof site === 'string') return !own.includes(site);
+  const { origin, host = '' } = headers;
+  if (origin === undefined) return false;
+  return !URL.canParse(origin) || new URL(origin).host !== host;
+}
+
+// Readers that take nothing. What an answer holds (a place, a page of objects, a connection to the database) is for
+// readers: one that leaves it lying is cut off, long before the answer may take no more time.
+
+/**
+ * Answers are written in pieces of 64 KiB, so this is as slow as a reader may be: a piece in ten seconds. It is found
+ * within twice that.
+ */
+const LOOK_MS = 10_000;
+
+/** Ends the connection of a reader that has not taken a byte from one look to the next, though there was one. */
+export function cutSlowReaders(clock: Clock): RequestHandler {
+  return (request, response, next) => {
+    const { socket } = request;
+    const taken = (): number => socket.bytesWritten - socket.writableLength;
+    let before: number | undefined;
+    let cancel: () => void;
+    const look = (): void => {
+      const now = response.writableLength > 0 ? taken() : undefined;
+      if (now !== undefined && now === before) {
+        socket.destroy();
+        return;
+      }
+      before = now;
+      cancel = clock.schedule(LOOK_MS, look);
+    };
+    cancel = clock.schedule(LOOK_MS, look);
+    response.once('close', () => cancel());
+    next();
   };
 }

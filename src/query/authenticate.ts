@@ -1,18 +1,16 @@
-// Who asks: passed on by the API server, or by a bearer token that the API server confirms.
+// The user of a request: passed on by the API server, or by a bearer token that the API server confirms.
 import type { IncomingMessage } from 'node:http';
 import { TLSSocket } from 'node:tls';
 import type { Clock } from '../base/clock.ts';
 import { sha256Hex } from '../base/hash.ts';
 import { isJsonObject, valueAt } from '../base/json.ts';
 import { RateLimits } from '../base/rate-limits.ts';
-import type { Resource } from '../kube/client.ts';
+import { tokenReviews } from '../kube/resources.ts';
 import { BoundedCache } from './bounded-cache.ts';
 import { QueryError } from './errors.ts';
 import { type FrontProxySettings, userFromFrontProxy } from './front-proxy.ts';
 import type { Questions } from './questions.ts';
 import type { User } from './user.ts';
-
-const tokenReviews: Resource = { group: 'authentication.k8s.io', version: 'v1', plural: 'tokenreviews' };
 
 export interface AuthenticatorOptions {
   readonly questions: Pick<Questions, 'ask'>;
@@ -23,7 +21,7 @@ export interface AuthenticatorOptions {
 /** Long enough to spare the API server, short enough that a revoked token is refused soon. */
 const KEEP_MS = 10_000;
 const CAPACITY = 4096;
-/** Tokens from one address that nobody has shown before. One that is good does not count. */
+/** Rate of tokens from one address that were not seen before. A valid one does not count. */
 const STRANGERS = { perSecond: 4, burst: 64 };
 
 export class Authenticator {
@@ -43,7 +41,7 @@ export class Authenticator {
     this.#strangers = new RateLimits({ clock, ...STRANGERS });
   }
 
-  /** Throws Unauthorized where nobody is behind the request. */
+  /** Throws Unauthorized where the request has no user. */
   async authenticate(request: IncomingMessage, signal: AbortSignal): Promise<User> {
     const settings = this.#options.frontProxy();
     const { socket, headersDistinct } = request;

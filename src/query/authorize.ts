@@ -1,4 +1,4 @@
-// Whoever may read an object in etcd may read it in MySQL, and nobody else: the API server is asked about the original
+// A user may read an object in MySQL exactly if they may read it in etcd: the API server is asked about the original
 // resource, in the original group.
 
 import type { KindDefinition } from '../api/kind.ts';
@@ -6,16 +6,14 @@ import { GROUP, VERSION } from '../api/names.ts';
 import type { Clock } from '../base/clock.ts';
 import { sha256Hex } from '../base/hash.ts';
 import { type JsonObject, valueAt } from '../base/json.ts';
-import type { Resource } from '../kube/client.ts';
+import { subjectAccessReviews } from '../kube/resources.ts';
 import type { MetadataStorage } from '../storage/metadata-storage.ts';
 import { BoundedCache } from './bounded-cache.ts';
 import { QueryError } from './errors.ts';
 import type { Questions } from './questions.ts';
 import type { User } from './user.ts';
 
-const accessReviews: Resource = { group: 'authorization.k8s.io', version: 'v1', plural: 'subjectaccessreviews' };
-
-export type Verb = 'get' | 'list' | 'create' | 'delete';
+export type Verb = 'get' | 'list' | 'create' | 'patch' | 'delete' | 'deletecollection';
 
 export interface Access {
   readonly verb: Verb;
@@ -174,7 +172,7 @@ export class Authorizer {
   #isAllowed(user: User, attributes: Attributes, signal: AbortSignal): Promise<boolean> {
     const key = JSON.stringify([this.#identityOf(user), attributes]);
     const load = async (waited: AbortSignal): Promise<boolean> => {
-      const question = { asker: user.name, resource: accessReviews, object: reviewOf(user, attributes) };
+      const question = { asker: user.name, resource: subjectAccessReviews, object: reviewOf(user, attributes) };
       return valueAt(await this.#options.questions.ask(question, waited), ['status', 'allowed']) === true;
     };
     return this.#answers.get(key, load, signal);

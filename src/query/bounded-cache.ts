@@ -12,7 +12,7 @@ interface Entry<T> {
 
 /**
  * Answers kept for a while, of which there are never more than `capacity`: the oldest goes first. Callers that ask for
- * the same key at the same time share one call, which is told when the last of them has gone. A failure is not kept.
+ * the same key at the same time share one call, which is aborted when the last of them has gone. A failure is not kept.
  */
 export class BoundedCache<T> {
   readonly #entries = new Map<string, Entry<T>>();

@@ -19,7 +19,7 @@ export function sendJson({ response, time }: Pick<Context, 'response' | 'time'>,
   sendText(response, `${JSON.stringify(document)}\n`, 'application/json');
 }
 
-/** In pieces, so that a slow reader is told from one that takes nothing. */
+/** In pieces, so that a slow reader can be distinguished from one that has stalled. */
 export function sendText(response: Response, text: string, type: string): void {
   response.setHeader('Content-Type', type);
   const bytes = Buffer.from(text);

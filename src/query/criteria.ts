@@ -5,7 +5,7 @@
 // A field is named as everywhere in this API, or as the original's clients do: `metadata.creation_timestamp`,
 // `model.algorithm`. `metadata.labels.<key>` asks for a label, where all criteria must hold.
 import type { KindDefinition } from '../api/kind.ts';
-import type { FieldError } from '../base/field-error.ts';
+import type { FieldError } from '../base/errors.ts';
 import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../base/json.ts';
 import type { Condition, FieldValue, LabelRequirement } from '../storage/list-query.ts';
 

@@ -6,7 +6,8 @@ import type { JsonObject } from '../base/json.ts';
 import { STORED_GROUP, STORED_GROUP_VERSION } from './names.ts';
 import { parseAccept } from './negotiate.ts';
 
-const VERBS = ['get', 'list'];
+/** Without `delete` and `deletecollection`: the namespace controller would empty MySQL with them. */
+const VERBS = ['get', 'list', 'patch'];
 const groupVersion = { groupVersion: STORED_GROUP_VERSION, version: VERSION };
 const group = { name: STORED_GROUP, versions: [groupVersion], preferredVersion: groupVersion };
 

@@ -1,5 +1,5 @@
-// The documents that describe the API and need neither the database nor the API server. Whoever serves the API answers
-// them, also while the database is worked on.
+// The documents that describe the API and need neither the database nor the API server. The query API serves them, and
+// the maintenance server while the database is worked on.
 import type { Request, Response } from 'express';
 import type { KindDefinition } from '../api/kind.ts';
 import { type JsonObject, ownValue } from '../base/json.ts';

@@ -65,7 +65,7 @@ const callersFaults = [
   QueryParametersInvalidError,
 ];
 
-/** What the caller is told about anything that was thrown. The inner text of an unknown error stays in the log. */
+/** The answer for anything that was thrown. The inner text of an unknown error stays in the log. */
 export function queryErrorOf(error: unknown): QueryError {
   if (error instanceof QueryError) return error;
   if (callersFaults.some((fault) => error instanceof fault)) {

@@ -39,8 +39,8 @@ export class Freshness {
   }
 
   /**
-   * Seconds since the store was known to be complete. On a kind that nobody changes it rises to a minute and falls again:
-   * only what the API server says of itself, once a minute, proves that nothing was missed.
+   * Seconds since the store was known to be complete. On a kind without changes it rises to a minute and falls again:
+   * only the bookmark that the API server sends once a minute proves that nothing was missed.
    */
   lagSeconds({ at }: StoredPosition): number {
     return Math.max(0, Math.round((this.#options.clock.now().getTime() - Date.parse(at)) / 100) / 10);

@@ -2,7 +2,8 @@
 // does both, it publishes in the ConfigMap kube-system/extension-apiserver-authentication.
 import type { TLSSocket } from 'node:tls';
 import type { KubeClient } from '../kube/client.ts';
-import { isKubeError } from '../kube/errors.ts';
+import { configMapRef, dataOf } from '../kube/config-map.ts';
+import { ifFound } from '../kube/found.ts';
 import type { User } from './user.ts';
 
 export interface FrontProxySettings {
@@ -21,31 +22,22 @@ export interface FrontProxySettings {
  */
 export type DistinctHeaders = Readonly<Record<string, readonly string[] | undefined>>;
 
-const configMap = {
-  resource: { group: '', version: 'v1', plural: 'configmaps' },
-  namespace: 'kube-system',
-  name: 'extension-apiserver-authentication',
-};
+const configMap = configMapRef('kube-system', 'extension-apiserver-authentication');
 
-/** Undefined where this API server passes nobody on: then only bearer tokens are good. */
+/** Undefined where this API server forwards no users: then only bearer tokens are accepted. */
 export async function readFrontProxySettings(client: KubeClient): Promise<FrontProxySettings | undefined> {
-  try {
-    const { data } = (await client.get(configMap)) as unknown as { data?: Readonly<Record<string, string>> };
-    const caPem = data?.['requestheader-client-ca-file'] ?? '';
-    if (caPem === '') return undefined;
-    const names = (key: string): readonly string[] => JSON.parse(data?.[key] ?? '[]') as readonly string[];
-    return {
-      caPem,
-      allowedNames: names('requestheader-allowed-names'),
-      usernameHeaders: names('requestheader-username-headers'),
-      groupHeaders: names('requestheader-group-headers'),
-      uidHeaders: names('requestheader-uid-headers'),
-      extraHeaderPrefixes: names('requestheader-extra-headers-prefix'),
-    };
-  } catch (error) {
-    if (isKubeError(error, 'NotFound')) return undefined;
-    throw error;
-  }
+  const data = dataOf(await ifFound(client.get(configMap)));
+  const caPem = data['requestheader-client-ca-file'] ?? '';
+  if (caPem === '') return undefined;
+  const names = (key: string): readonly string[] => JSON.parse(data[key] ?? '[]') as readonly string[];
+  return {
+    caPem,
+    allowedNames: names('requestheader-allowed-names'),
+    usernameHeaders: names('requestheader-username-headers'),
+    groupHeaders: names('requestheader-group-headers'),
+    uidHeaders: names('requestheader-uid-headers'),
+    extraHeaderPrefixes: names('requestheader-extra-headers-prefix'),
+  };
 }
 
 /**

@@ -88,7 +88,7 @@ export function selection(
   };
 }
 
-/** Who owns a model, who started a run: the indexed field that names a person. */
+/** Who owns a model, who started a run: the indexed field that names a user. */
 function ownedBy(kind: KindDefinition, owner: string): Condition {
   const names = ['spec.owner.name', 'spec.actor.name'];
   const column = kind.indexes.flat().find(({ path }) => names.includes(path.join('.')));

@@ -42,7 +42,7 @@ export interface ListRequest {
 }
 
 /** What is asked for; each takes parameters of its own. */
-export type Asked = 'list' | 'changes' | 'object' | 'incarnations' | 'queries' | 'summary';
+export type Asked = 'list' | 'changes' | 'deletion' | 'object' | 'incarnations' | 'queries' | 'summary';
 
 /** What clients send that changes nothing here. */
 const accepted = new Set([
@@ -56,19 +56,20 @@ const accepted = new Set([
 
 const everywhere: readonly Asked[] = ['list', 'changes', 'object', 'incarnations'];
 const many: readonly Asked[] = ['list', 'changes'];
+const selecting: readonly Asked[] = [...many, 'deletion'];
 
 const known: Readonly<Record<string, readonly Asked[]>> = {
-  limit: many,
+  limit: selecting,
   continue: ['list'],
-  labelSelector: many,
-  fieldSelector: many,
+  labelSelector: selecting,
+  fieldSelector: selecting,
   source: ['list'],
   orderBy: ['list'],
-  owner: many,
-  createdAfter: many,
-  createdBefore: many,
-  updatedAfter: many,
-  updatedBefore: many,
+  owner: selecting,
+  createdAfter: selecting,
+  createdBefore: selecting,
+  updatedAfter: selecting,
+  updatedBefore: selecting,
   skip: many,
   count: ['list'],
   template: ['list'],
@@ -79,6 +80,9 @@ const known: Readonly<Record<string, readonly Asked[]>> = {
   includeObject: everywhere,
   since: ['changes'],
   watch: everywhere,
+  dryRun: ['deletion'],
+  propagationPolicy: ['deletion'],
+  gracePeriodSeconds: ['deletion'],
 };
 
 /** Before the name of a template's parameter. */
@@ -125,7 +129,7 @@ function refuseWatch(query: URLSearchParams): void {
   );
 }
 
-/** Reads values one by one and tells of all that is wrong at once. */
+/** Reads values one by one and reports all errors at once. */
 class ParameterReader {
   readonly #query: URLSearchParams;
   readonly #problems: string[] = [];

@@ -1,16 +1,16 @@
 // OpenAPI documents, from the schemas of the installed CRDs: what `kubectl explain models --api-version=stored...` reads.
 import type { KindDefinition } from '../api/kind.ts';
-import { crdName } from '../api/kind-names.ts';
 import { VERSION } from '../api/names.ts';
 import { sha256Hex } from '../base/hash.ts';
 import { isJsonObject, type JsonObject, type JsonValue, valueAt } from '../base/json.ts';
+import { crdName } from '../kinds/kind-names.ts';
 import type { KubeClient } from '../kube/client.ts';
-import { isKubeError } from '../kube/errors.ts';
+import { ifFound } from '../kube/found.ts';
+import { definitions } from '../kube/resources.ts';
 import { BoundedCache } from './bounded-cache.ts';
 import { STORED_GROUP } from './names.ts';
 import type { QueryAppOptions } from './options.ts';
 
-const crds = { group: 'apiextensions.k8s.io', version: 'v1', plural: 'customresourcedefinitions' };
 const info = { title: 'Stored Michelangelo objects', version: VERSION };
 const GROUP_VERSION_PATH = 'apis/stored.michelangelo.api/v2';
 
@@ -33,7 +33,7 @@ export interface OpenApiText {
 /** Definitions change with releases. */
 const KEEP_MS = 60_000;
 
-/** The document of all kinds, made once a minute at most, whoever asks for it. */
+/** The document of all kinds, made once a minute at most for all clients. */
 export class OpenApi {
   readonly #options: Pick<QueryAppOptions, 'client' | 'kinds'>;
   readonly #documents: BoundedCache<OpenApiText>;
@@ -70,16 +70,12 @@ async function schemaOf(client: KubeClient, kind: KindDefinition): Promise<JsonO
 }
 
 async function installedSchema(client: KubeClient, kind: KindDefinition): Promise<JsonObject> {
-  try {
-    const crd = await client.get({ resource: crds, namespace: '', name: crdName(kind) });
-    const versions = valueAt(crd, ['spec', 'versions']);
-    const all: readonly unknown[] = Array.isArray(versions) ? versions : [];
-    const version = all.find((one) => valueAt(one, ['name']) === VERSION);
-    const schema = valueAt(version, ['schema', 'openAPIV3Schema']);
-    if (isJsonObject(schema)) return schema;
-  } catch (error) {
-    if (!isKubeError(error, 'NotFound')) throw error;
-  }
+  const crd = await ifFound(client.get({ resource: definitions, namespace: '', name: crdName(kind) }));
+  const versions = valueAt(crd, ['spec', 'versions']);
+  const all: readonly unknown[] = Array.isArray(versions) ? versions : [];
+  const version = all.find((one) => valueAt(one, ['name']) === VERSION);
+  const schema = valueAt(version, ['schema', 'openAPIV3Schema']);
+  if (isJsonObject(schema)) return schema;
   return { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
 }
 
@@ -100,6 +96,7 @@ function pathsOf(kind: KindDefinition): JsonObject {
     [collection]: { get: operation(kind, 'list', list), parameters: [pathParameter('namespace')] },
     [`${collection}/{name}`]: {
       get: operation(kind, 'get', one),
+      patch: patchOperation(kind, one),
       parameters: [pathParameter('namespace'), pathParameter('name')],
     },
   };
@@ -111,6 +108,14 @@ function operation(kind: KindDefinition, action: string, schema: JsonValue): Jso
     'x-kubernetes-action': action,
     'x-kubernetes-group-version-kind': gvk(kind),
     responses: { 200: { description: 'OK', content: { 'application/json': { schema } } } },
+  };
+}
+
+function patchOperation(kind: KindDefinition, schema: JsonObject): JsonObject {
+  return {
+    ...operation(kind, 'patch', schema),
+    parameters: [{ name: 'dryRun', in: 'query', schema: { type: 'string' } }],
+    requestBody: { content: { 'application/merge-patch+json': { schema: { type: 'object' } } } },
   };
 }
 

@@ -1,5 +1,5 @@
-// The page for people: three files of this folder, with nothing to build and nothing from elsewhere. They hold no data,
-// so everybody may have them; what the page shows it asks of this API, as whoever looks at it.
+// The web page: three files of this folder, with nothing to build and nothing from elsewhere. They hold no data, so
+// they need no authentication; what the page shows it requests from this API, as the user of the browser.
 //
 // The same page stands below the group's path, where the API server passes it on: kubectl proxy, then
 // http://127.0.0.1:8001/apis/stored.michelangelo.api/v2/ui/ shows it without a token.
@@ -24,7 +24,7 @@ const files: Readonly<Record<string, PageFile>> = {
   '/page.js': { type: 'text/javascript; charset=utf-8', text: file('page.js') },
 };
 
-/** Nothing may be loaded from elsewhere, nothing inline runs, and nobody may frame the page. */
+/** Nothing may be loaded from elsewhere, nothing inline runs, and no other site may frame the page. */
 const headers: Readonly<Record<string, string>> = {
   'Content-Security-Policy':
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; " +

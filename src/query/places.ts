@@ -1,4 +1,4 @@
-// Places that users share. One user never has so many that another one finds none: at most half as many as are free, so
+// Places for requests, shared by users. One user never takes all: at most half as many as are free, so
 // of 64 places a first user gets 22, a second one 14, a third one 10, and so on.
 import { onAbort } from '../base/abort.ts';
 
@@ -9,7 +9,7 @@ interface Waiter {
 
 export class Places {
   readonly #most: number;
-  /** How many each has; who has none is not here. */
+  /** Places held, by user; users without one are left out. */
   readonly #held = new Map<string, number>();
   readonly #waiting = new Set<Waiter>();
   #free: number;
@@ -46,7 +46,7 @@ export class Places {
     }
   }
 
-  /** Runs the work in a place, once there is one: first come, first served, but for who has a full share. */
+  /** Runs the work in a place, once there is one: first come, first served, except for users with a full share. */
   async around<T>(user: string, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
     await this.#wait(user, signal);
     try {
@@ -62,7 +62,7 @@ export class Places {
     const turn = Promise.withResolvers<undefined>();
     const waiter = { user, start: () => turn.resolve(undefined) };
     this.#waiting.add(waiter);
-    // Whoever has a turn already keeps it: the place is taken.
+    // A waiter that got its place keeps it.
     const forget = onAbort(signal, () => {
       if (this.#waiting.delete(waiter)) turn.reject(signal.reason as Error);
     });

@@ -1,16 +1,16 @@
-// What the query API asks the API server about its users, with limits of its own: who a token belongs to and who may do
-// what. Neither one user's list of a thousand namespaces nor a flood of tokens may keep the others from their answers.
+// The reviews that the query API sends to the API server (TokenReview, SubjectAccessReview), with limits: neither one
+// user's list of a thousand namespaces nor a flood of tokens may starve the other users.
 import { type Clock, sleep } from '../base/clock.ts';
 import type { JsonObject } from '../base/json.ts';
 import { RateLimits } from '../base/rate-limits.ts';
 import type { KubeClient, Resource } from '../kube/client.ts';
 import { Places } from './places.ts';
 
-/** Questions under way at once. */
+/** Reviews under way at once. */
 const AT_ONCE = 32;
-/** Of one asker: all namespaces that most clusters have, at once, and then as many as no API server minds. */
+/** Per user or address: all namespaces of a usual cluster at once, then a rate that every API server can serve. */
 const RATE = { perSecond: 100, burst: 256 };
-/** Of one question. */
+/** Of one review. */
 const ANSWER_MS = 10_000;
 
 export interface QuestionsOptions {
@@ -19,7 +19,7 @@ export interface QuestionsOptions {
 }
 
 export interface Question {
-  /** Whose question it is: each asker has a share of its own. */
+  /** The user or address that the review is for: each has a share of its own. */
   readonly asker: string;
   readonly resource: Resource;
   readonly object: JsonObject;

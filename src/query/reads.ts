@@ -39,7 +39,7 @@ export class Reader {
     await this.#list({ ...collection, asked, among: await this.#among(collection, context) }, context);
   }
 
-  /** The body is read of users only who may list the kind. */
+  /** The body is read only for users who may list the kind. */
   async search(collection: Collection, context: Context): Promise<void> {
     const among = await this.#among(collection, context);
     const asked = parseSearch(await readJsonBody(context.request), collection.kind);
@@ -81,7 +81,7 @@ export class Reader {
     await this.#send(context, answer, onePage(items, withCursor(items, asked.since)));
   }
 
-  /** The named queries of a kind; whoever may list the kind may know them. */
+  /** The named queries of a kind, for users who may list the kind. */
   async queries(collection: Collection, context: Context): Promise<void> {
     const { kind } = collection;
     refuseParameters(context.query);

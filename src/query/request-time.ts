@@ -46,9 +46,6 @@ export class RequestTime {
   /** The result of the work, or the error that says that the time is over. */
   async within<T>(work: Promise<T>): Promise<T> {
     const over = Promise.withResolvers<never>();
-    // Either may fail long after anybody listens.
-    over.promise.catch(() => undefined);
-    work.catch(() => undefined);
     const forget = onAbort(this.signal, () => over.reject(this.signal.reason as Error));
     try {
       return await Promise.race([work, over.promise]);

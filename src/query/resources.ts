@@ -1,21 +1,21 @@
-// Requests for resources: which one, may they, and who answers it.
+// Requests for resources: parses the path, checks the rights, and calls the handler.
 
 import type { Context } from './context.ts';
 import { QueryError } from './errors.ts';
 import { refuseParameters } from './list-request.ts';
 import type { QueryAppOptions } from './options.ts';
-import { parseTarget, type Target } from './paths.ts';
+import { type CollectionTarget, type ObjectTarget, parseTarget, type Target } from './paths.ts';
 import { Reader } from './reads.ts';
 import { Summary } from './summary.ts';
 import { Writer } from './writes.ts';
 
-/** The one method of each thing, but for the object itself. */
+/** The methods of each thing. */
 const methods: Readonly<Record<Target['type'], readonly string[]>> = {
-  list: ['GET'],
+  list: ['GET', 'DELETE'],
   changes: ['GET'],
   queries: ['GET'],
   search: ['POST'],
-  object: ['GET', 'DELETE'],
+  object: ['GET', 'PATCH', 'DELETE'],
   incarnations: ['GET'],
   restore: ['POST'],
   summary: ['GET'],
@@ -41,7 +41,7 @@ export class ResourceHandler {
     refuseMethod(request.method, target);
     switch (target.type) {
       case 'list':
-        return this.#reader.list(target, context);
+        return this.#list(target, context);
       case 'search':
         refuseParameters(query, ['includeObject']);
         return this.#reader.search(target, context);
@@ -56,7 +56,23 @@ export class ResourceHandler {
       case 'summary':
         return this.#summary.answer(context);
       case 'object':
-        return request.method === 'DELETE' ? this.#writer.delete(target, context) : this.#reader.get(target, context);
+        return this.#object(target, context);
+    }
+  }
+
+  #list(target: CollectionTarget, context: Context): Promise<void> {
+    if (context.request.method === 'DELETE') return this.#writer.deleteCollection(target, context);
+    return this.#reader.list(target, context);
+  }
+
+  #object(target: ObjectTarget, context: Context): Promise<void> {
+    switch (context.request.method) {
+      case 'DELETE':
+        return this.#writer.delete(target, context);
+      case 'PATCH':
+        return this.#writer.patch(target, context);
+      default:
+        return this.#reader.get(target, context);
     }
   }
 }
@@ -65,7 +81,7 @@ function refuseMethod(method: string, target: Target): void {
   if (methods[target.type].includes(method)) return;
   const advice =
     target.type === 'object' || target.type === 'list'
-      ? `stored objects are read-only here: ${method} the object in michelangelo.api`
+      ? `stored objects are neither created nor replaced here: ${method} the object in michelangelo.api`
       : `this path takes ${methods[target.type].join(' and ')}`;
   throw new QueryError('MethodNotAllowed', advice, 'kind' in target ? { plural: target.kind.plural } : {});
 }

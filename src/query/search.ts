@@ -1,8 +1,8 @@
 // A search: the body of a POST, which says what parameters of a list say, and what they cannot: the original's
 // ListOptionsExt with its tree of criteria. Keys may be written as in JSON (`orderBy`) or as in protobuf (`order_by`).
 import type { KindDefinition } from '../api/kind.ts';
-import type { FieldError } from '../base/field-error.ts';
-import { formatFieldErrors } from '../base/field-error.ts';
+import type { FieldError } from '../base/errors.ts';
+import { formatFieldErrors } from '../base/errors.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../base/json.ts';
 import type { FieldValue, Order } from '../storage/list-query.ts';
 import { parseFieldSelector, parseLabelSelector } from '../storage/selectors.ts';

@@ -1,4 +1,4 @@
-// Every kind with how many objects are where, and how new the store is: the first thing that a person wants to see.
+// Every kind with how many objects are where, and how new the store is: the start page of the web page.
 import type { KindDefinition } from '../api/kind.ts';
 import { sha256Hex } from '../base/hash.ts';
 import type { JsonObject } from '../base/json.ts';

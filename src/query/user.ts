@@ -1,4 +1,4 @@
-/** Who asks, as the API server knows them. */
+/** The user of a request, as the API server knows them. */
 export interface User {
   readonly name: string;
   readonly uid: string;

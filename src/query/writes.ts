@@ -1,13 +1,17 @@
-// The two writes: putting an object back, and asking for its deletion. Both go to the cluster, as the original's API
-// server does, and need the user's right on the original kind; what they do is the business of the port.
+// The writes: putting an object back, asking for its deletion, and what changes objects that are in MySQL only. Each
+// needs the user's right on the original kind; what they do is the business of the port.
 import { isJsonObject, type JsonObject } from '../base/json.ts';
 import { readJsonBody } from './body.ts';
 import { type Context, sendJson } from './context.ts';
 import { QueryError } from './errors.ts';
-import { refuseParameters } from './list-request.ts';
+import { objectDocument } from './list.ts';
+import { selection } from './list-query.ts';
+import { parseListRequest, refuseParameters } from './list-request.ts';
+import { parseMetadataPatch } from './metadata-patch.ts';
 import { STORED_GROUP, STORED_GROUP_VERSION } from './names.ts';
+import { negotiateShape } from './negotiate.ts';
 import type { QueryAppOptions } from './options.ts';
-import type { ObjectTarget } from './paths.ts';
+import type { Collection, ObjectTarget } from './paths.ts';
 import type { DeleteOrder } from './write-port.ts';
 
 const policies = ['Orphan', 'Background', 'Foreground'];
@@ -19,7 +23,7 @@ export class Writer {
     this.#options = options;
   }
 
-  /** Whoever restores gets to read what comes back, so reading is asked for too. */
+  /** The answer of a restore shows the object, so the user needs the right to read it too. */
   async restore(target: ObjectTarget, context: Context): Promise<void> {
     const { authorizer, writes, logger } = this.#options;
     const { query, time, user } = context;
@@ -42,7 +46,7 @@ export class Writer {
     const { kind, namespace, name } = target;
     refuseParameters(query, ['dryRun', 'propagationPolicy', 'gracePeriodSeconds']);
     await time.within(authorizer.require(user, { verb: 'delete', kind, namespace, name }, time.signal));
-    const body = new Body(await readJsonBody(context.request), deleteKeys);
+    const body = new Body(await readJsonBody(context.request), ['preconditions', ...deleteKeys]);
     const preconditions = body.preconditions();
     const propagationPolicy = body.text('propagationPolicy') ?? query.get('propagationPolicy') ?? undefined;
     if (propagationPolicy !== undefined && !policies.includes(propagationPolicy)) {
@@ -55,12 +59,63 @@ export class Writer {
     logger.info({ kind: kind.kind, namespace, name, uid, user: user.name, dryRun, outcome }, 'Deletion asked for');
     sendJson(context, accepted(target, uid, outcome), outcome === 'marked' ? 202 : 200);
   }
+
+  /** The answer shows the object, so the user needs the right to read it too. */
+  async patch(target: ObjectTarget, context: Context): Promise<void> {
+    const { authorizer, writes, logger, clock } = this.#options;
+    const { query, request, time, user } = context;
+    const { kind, namespace, name } = target;
+    refuseParameters(query, ['dryRun']);
+    const shape = negotiateShape(request.headers.accept);
+    for (const verb of ['get', 'patch'] as const) {
+      await time.within(authorizer.require(user, { verb, kind, namespace, name }, time.signal));
+    }
+    const patch = parseMetadataPatch(await readJsonBody(request, 'application/merge-patch+json'), target);
+    const options = new Body(undefined, []);
+    const dryRun = options.dryRun(query);
+    options.finish();
+    const stored = await time.within(writes.change(target, { ...patch, dryRun }));
+    const { uid, resourceVersion } = stored;
+    logger.info({ kind: kind.kind, namespace, name, uid, user: user.name, dryRun }, 'Change of metadata asked for');
+    sendJson(
+      context,
+      objectDocument(stored, { kind, shape, includeObject: 'Metadata', resourceVersion, now: clock.now() }),
+    );
+  }
+
+  /** The answer says how many objects match, so the user needs the right to list them too. */
+  async deleteCollection(collection: Collection, context: Context): Promise<void> {
+    const { authorizer, writes, logger } = this.#options;
+    const { query, request, time, user } = context;
+    const { kind, namespace } = collection;
+    if (namespace === undefined)
+      throw new QueryError('BadRequest', 'a collection is deleted in one namespace: name it');
+    const asked = parseListRequest(query, 'deletion');
+    const selected = selection(collection, undefined, asked);
+    if (selected.where === undefined && asked.labels.length === 0) throw new QueryError('BadRequest', SELECT);
+    for (const verb of ['list', 'deletecollection'] as const) {
+      await time.within(authorizer.require(user, { verb, kind, namespace }, time.signal));
+    }
+    const body = new Body(await readJsonBody(request), deleteKeys);
+    const dryRun = body.dryRun(query);
+    body.finish();
+    const limit = asked.limit === undefined ? {} : { limit: asked.limit };
+    const order = { ...selected, ...limit, namespace, dryRun, signal: time.signal };
+    const { deleted, remaining, names } = await time.within(writes.deleteCollection(kind, order));
+    logger.info({ kind: kind.kind, namespace, user: user.name, dryRun, deleted }, 'Deletion of a collection asked for');
+    const outcome = dryRun ? 'would be deleted' : 'deleted';
+    const named = names === undefined ? {} : { names: [...names] };
+    const result = { outcome, count: deleted, remaining, ...named };
+    sendJson(context, { kind: 'CollectionDeletion', apiVersion: STORED_GROUP_VERSION, ...result });
+  }
 }
+
+const SELECT =
+  'say which objects go, with a labelSelector or a fieldSelector; fieldSelector=metadata.namespace=<it> is all of a namespace';
 
 const deleteKeys = [
   'apiVersion',
   'kind',
-  'preconditions',
   'propagationPolicy',
   'dryRun',
   'gracePeriodSeconds',

@@ -9,7 +9,7 @@
 //
 // A key that comes again keeps its priority.
 
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { isAborted, onAbort } from '../base/abort.ts';
 import type { Clock } from '../base/clock.ts';
 import { CodedError } from '../base/errors.ts';
@@ -17,12 +17,12 @@ import type { Logger } from '../base/logger.ts';
 import { KubeError } from '../kube/errors.ts';
 import { type ControllerMetrics, noControllerMetrics } from './controller-metrics.ts';
 import { AlreadyStartedError, TerminalError } from './errors.ts';
-import { defaultRetry, ItemExponentialRateLimiter, type RateLimiter, type RetryOptions } from './rate-limiter.ts';
+import { defaultRetry, ItemExponentialRateLimiter, type RetryOptions } from './rate-limiter.ts';
 import type { Reconcile, ReconcileResult } from './reconcile.ts';
 import { ReconcileRun, type RunOptions } from './reconcile-run.ts';
 import type { Source } from './source.ts';
-import { startSource } from './start-source.ts';
-import { type AgingOptions, defaultAging, LOW_PRIORITY, type Taken, WorkQueue } from './work-queue.ts';
+import { startSource } from './source.ts';
+import { LOW_PRIORITY, type Taken, WorkQueue } from './work-queue.ts';
 
 export interface ControllerOptions {
   /** Name in logs and metrics. */
@@ -36,13 +36,10 @@ export interface ControllerOptions {
   readonly maxConcurrentReconciles?: number;
   /** First and longest wait before a failed key is tried again. */
   readonly retry?: RetryOptions;
-  readonly aging?: AgingOptions;
   /** After this a reconcile is asked to stop. Unlimited unless given. */
   readonly reconcileTimeoutMs?: number;
   /** Longest wait for the sources; two minutes unless given, Infinity for no limit. */
   readonly cacheSyncTimeoutMs?: number;
-  /** What becomes of mistakes in the reconcile: an error of that key, unless given, or the end of the controller. */
-  readonly panics?: 'recover' | 'rethrow';
   /** Asked before every reconcile; false ends the controller before it does anything more. For leadership. */
   readonly mayWork?: () => boolean;
   readonly metrics?: ControllerMetrics;
@@ -50,7 +47,7 @@ export interface ControllerOptions {
 
 const DEFAULT_WORKERS = 20;
 const DEFAULT_SYNC_TIMEOUT_MS = 120_000;
-/** Longest stretch of reconciles that wait for nothing before timers and the network get a turn. */
+/** Longest stretch of reconciles that wait for nothing before the workers yield to the event loop. */
 const SLICE_MS = 10;
 
 type State = 'new' | 'running' | 'stopped';
@@ -58,7 +55,7 @@ type State = 'new' | 'running' | 'stopped';
 export class Controller {
   readonly #options: ControllerOptions;
   readonly #retryCapMs: number;
-  readonly #limiter: RateLimiter;
+  readonly #limiter: ItemExponentialRateLimiter;
   readonly #metrics: ControllerMetrics;
   readonly #queue: WorkQueue;
   readonly #sources: Source[];
@@ -71,8 +68,8 @@ export class Controller {
   #broken: { readonly error: unknown } | undefined;
   #state: State = 'new';
   #delivered = false;
-  #turnMs = 0;
-  #turn: Promise<void> | undefined;
+  #yieldedMs = 0;
+  #yielding: Promise<void> | undefined;
   /** Ends the sources: with the signal they were started with, or when the controller stops, whichever is first. */
   readonly #sourcesEnd = new AbortController();
   #sourcesSynced: Promise<void> | undefined;
@@ -80,13 +77,13 @@ export class Controller {
   constructor(options: ControllerOptions) {
     this.#options = options;
     const { clock, logger, reconcileTimeoutMs: timeoutMs } = options;
-    const { sources = [], metrics = noControllerMetrics, aging = defaultAging, retry = defaultRetry } = options;
+    const { sources = [], metrics = noControllerMetrics, retry = defaultRetry } = options;
     this.#sources = [...sources];
     this.#metrics = metrics;
     this.#retryCapMs = retry.capMs;
     this.#runOptions = { clock, logger, timeoutMs, onTimeout: () => metrics.timedOut() };
     this.#limiter = new ItemExponentialRateLimiter(retry);
-    this.#queue = new WorkQueue(clock, { limiter: this.#limiter, aging, metrics: metrics.queue });
+    this.#queue = new WorkQueue(clock, { metrics: metrics.queue });
     metrics.maxConcurrentReconciles(options.maxConcurrentReconciles ?? DEFAULT_WORKERS);
   }
 
@@ -122,7 +119,7 @@ export class Controller {
 
   /** Tries every failed key at once, for example when the database is back. Fresh events still go first. */
   retryFailed(): void {
-    for (const key of this.#failures.keys()) this.#queue.addWithOptions(key, { priority: LOW_PRIORITY });
+    for (const key of this.#failures.keys()) this.#queue.add(key, { priority: LOW_PRIORITY });
   }
 
   /** Starts the sources and waits for them, without working: so that a standby takes over with full caches. */
@@ -193,7 +190,7 @@ export class Controller {
     const { mayWork = () => true } = this.#options;
     for (;;) {
       this.#idleWorkers += 1;
-      const taken = await this.#queue.getWithPriority();
+      const taken = await this.#queue.get();
       this.#idleWorkers -= 1;
       if (taken === undefined) return;
       if (!mayWork()) {
@@ -208,21 +205,21 @@ export class Controller {
         this.#metrics.workerFinished();
         this.#queue.done(taken.key);
       }
-      const turn = this.#giveTurn();
-      if (turn !== undefined) await turn;
+      const yielding = this.#yield();
+      if (yielding !== undefined) await yielding;
     }
   }
 
   /** Promises that are kept already never let go of the event loop, and the initial list may be long. */
-  #giveTurn(): Promise<void> | undefined {
+  #yield(): Promise<void> | undefined {
     const { clock } = this.#options;
-    if (clock.monotonicMs() - this.#turnMs < SLICE_MS) return undefined;
+    if (clock.monotonicMs() - this.#yieldedMs < SLICE_MS) return undefined;
     // One for all workers: together they have one slice.
-    this.#turn ??= nextTurn().then(() => {
-      this.#turnMs = clock.monotonicMs();
-      this.#turn = undefined;
+    this.#yielding ??= yieldToEventLoop().then(() => {
+      this.#yieldedMs = clock.monotonicMs();
+      this.#yielding = undefined;
     });
-    return this.#turn;
+    return this.#yielding;
   }
 
   async #reconcile(taken: Taken): Promise<void> {
@@ -242,18 +239,18 @@ export class Controller {
     const failures = this.#failures.get(key) ?? 0;
     this.#failures.delete(key);
     if (failures > 0) run.logger.info({ key, failures }, 'Reconciled after failures');
-    this.#queue.forget(key);
+    this.#limiter.forget(key);
     switch (result.kind) {
       case 'done':
         this.#metrics.reconciled('success', run.seconds);
         return;
       case 'requeue-after':
         this.#metrics.reconciled('requeue_after', run.seconds);
-        this.#queue.addWithOptions(key, { afterMs: result.delayMs, priority: result.priority ?? priority });
+        this.#queue.add(key, { afterMs: result.delayMs, priority: result.priority ?? priority });
     }
   }
 
-  /** Whoever answers may ask for any wait; longer than the longest is the same as never. */
+  /** A server may ask for any wait; one beyond the cap would mean never. */
   #waitMs(key: string, error: unknown): number {
     return Math.min(this.#retryCapMs, Math.max(this.#limiter.when(key), askedMs(error)));
   }
@@ -266,15 +263,12 @@ export class Controller {
       run.logger.error({ key, err: error }, 'Reconcile failed for good');
       return;
     }
-    if (isPanic(error)) {
-      this.#metrics.panicked();
-      if (this.#options.panics === 'rethrow') throw error;
-    }
+    if (isPanic(error)) this.#metrics.panicked();
     const failures = this.#failures.get(key) ?? 0;
     this.#failures.set(key, failures + 1);
     const hopeless = error instanceof CodedError && error.retry === 'no';
     const retryInMs = hopeless ? this.#retryCapMs : this.#waitMs(key, error);
-    this.#queue.addWithOptions(key, { priority, afterMs: retryInMs });
+    this.#queue.add(key, { priority, afterMs: retryInMs });
     // The first failure is news; the repeats of an outage are not, and neither is what a stop breaks off.
     const level = failures === 0 && this.#state === 'running' ? 'warn' : 'debug';
     run.logger[level]({ key, err: error, retryInMs }, 'Reconcile failed; trying again');

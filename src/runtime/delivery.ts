@@ -8,15 +8,13 @@ import { backoffMs } from '../base/backoff.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import type { ResourceHandler } from '../kube/handler.ts';
-import type { CreateEvent, DeleteEvent, GenericEvent, UpdateEvent } from './events.ts';
-import type { EventHandler, EventQueue } from './handler.ts';
+import type { CreateEvent, DeleteEvent, EventHandler, EventQueue, UpdateEvent } from './handler.ts';
 import { and, type Predicate } from './predicate.ts';
 
 type Delivered =
   | { readonly type: 'create'; readonly event: CreateEvent }
   | { readonly type: 'update'; readonly event: UpdateEvent }
-  | { readonly type: 'delete'; readonly event: DeleteEvent }
-  | { readonly type: 'generic'; readonly event: GenericEvent };
+  | { readonly type: 'delete'; readonly event: DeleteEvent };
 
 export interface DeliveryOptions {
   /** Of the source, for logs. */
@@ -56,10 +54,6 @@ export class Delivery implements ResourceHandler {
     this.#deliver({ type: 'delete', event: { object, finalStateUnknown } });
   }
 
-  generic(object: KubernetesObject): void {
-    this.#deliver({ type: 'generic', event: { object } });
-  }
-
   /** Delivers nothing any more and leaves no timer. */
   close(): void {
     this.#closed = true;
@@ -69,7 +63,7 @@ export class Delivery implements ResourceHandler {
 
   #deliver(delivered: Delivered): void {
     if (this.#closed) return;
-    // As a rule nothing waits, and nobody has to know whose event it is.
+    // As a rule nothing waits, and the event's key is not needed.
     if (this.#failed.size === 0) {
       this.#attemptFirst(delivered);
       return;
@@ -120,9 +114,6 @@ export class Delivery implements ResourceHandler {
         return;
       case 'delete':
         if (this.#predicate.delete(delivered.event)) handler.delete(delivered.event, queue);
-        return;
-      case 'generic':
-        if (this.#predicate.generic(delivered.event)) handler.generic(delivered.event, queue);
     }
   }
 

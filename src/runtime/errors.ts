@@ -32,12 +32,6 @@ export class AlreadyStartedError extends CodedError {
   }
 }
 
-export class SelectorError extends CodedError {
-  constructor(selector: string, problem: string) {
-    super('SELECTOR_INVALID', `"${selector}" is no label selector: ${problem}`);
-  }
-}
-
 export class ManagerStoppingError extends CodedError {
   constructor(runnable: string) {
     super('MANAGER_STOPPING', `${runnable} cannot be added any more, because the program is stopping`);
@@ -69,11 +63,5 @@ export class LeaderElectionLostError extends CodedError {
 export class LeaderElectionConfigError extends CodedError {
   constructor(problem: string) {
     super('LEADER_ELECTION_CONFIG', `Leader election: ${problem}`);
-  }
-}
-
-export class FieldGroupError extends CodedError {
-  constructor(manager: string, field: string) {
-    super('FIELD_GROUP', `${manager} may not apply ${field}, which is not in its group of fields`);
   }
 }

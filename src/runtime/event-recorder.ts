@@ -12,15 +12,8 @@ import { type Clock, sleep } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { isKubeError, KubeError } from '../kube/errors.ts';
-import {
-  EVENTS,
-  namespaceOf,
-  newEvent,
-  type ObjectEvent,
-  type Reporter,
-  seriesKey,
-  seriesPatch,
-} from './event-series.ts';
+import { events } from '../kube/resources.ts';
+import { namespaceOf, newEvent, type ObjectEvent, type Reporter, seriesKey, seriesPatch } from './event-series.ts';
 
 export interface EventRecorderOptions {
   readonly client: Pick<KubeClient, 'create' | 'mergePatch'>;
@@ -163,7 +156,7 @@ export class EventRecorder {
     const { count, name } = series;
     if (name !== undefined) {
       try {
-        const ref = { resource: EVENTS, namespace, name };
+        const ref = { resource: events, namespace, name };
         await client.mergePatch(ref, seriesPatch(count, series.lastAt));
         series.written = count;
         return;
@@ -184,7 +177,7 @@ export class EventRecorder {
   /** That it exists already is the answer to an attempt whose first answer was lost. */
   async #create(namespace: string, body: object): Promise<void> {
     try {
-      await this.#options.client.create(EVENTS, namespace, body);
+      await this.#options.client.create(events, namespace, body);
     } catch (error) {
       if (!isKubeError(error, 'Conflict')) throw error;
     }

@@ -2,10 +2,8 @@
 import { createHash } from 'node:crypto';
 import type { KubernetesObject } from '../api/object.ts';
 import { redact } from '../base/redact.ts';
-import type { Resource } from '../kube/client.ts';
+import { events } from '../kube/resources.ts';
 import { microTime } from './lease.ts';
-
-export const EVENTS: Resource = { group: 'events.k8s.io', version: 'v1', plural: 'events' };
 
 export interface ObjectEvent {
   readonly type: 'Normal' | 'Warning';
@@ -13,7 +11,7 @@ export interface ObjectEvent {
   readonly reason: string;
   /** What was done, as one word for machines: `Evict`. */
   readonly action: string;
-  /** For people. Secrets are blotted out and the rest is cut to what the API server takes. */
+  /** For users. Secrets are redacted and the text is cut to the length that the API server accepts. */
   readonly note: string;
 }
 
@@ -56,7 +54,7 @@ export function newEvent(
   return {
     name: eventName,
     body: {
-      apiVersion: `${EVENTS.group}/${EVENTS.version}`,
+      apiVersion: `${events.group}/${events.version}`,
       kind: 'Event',
       metadata: { name: eventName, namespace },
       eventTime: microTime(when.at),

@@ -1,33 +1,22 @@
 // Handlers turn events into keys. They run synchronously while the event is delivered and must do nothing but enqueue.
 import { identityOf, type KubernetesObject, objectKey } from '../api/object.ts';
 import { isJsonObject } from '../base/json.ts';
-import type { CreateEvent, DeleteEvent, GenericEvent, UpdateEvent } from './events.ts';
 import { type AddOptions, LOW_PRIORITY } from './work-queue.ts';
 
 /** The side of the queue that handlers see. */
 export interface EventQueue {
-  add(key: string): void;
-  addAfter(key: string, afterMs: number): void;
-  addRateLimited(key: string): void;
-  addWithOptions(key: string, options: AddOptions): void;
+  add(key: string, options?: AddOptions): void;
 }
 
 export interface EventHandler {
   create(event: CreateEvent, queue: EventQueue): void;
   update(event: UpdateEvent, queue: EventQueue): void;
   delete(event: DeleteEvent, queue: EventQueue): void;
-  generic(event: GenericEvent, queue: EventQueue): void;
 }
 
 /** Gives every plain add low priority; a priority that a handler states itself wins. */
 function unhurried(queue: EventQueue): EventQueue {
-  const priority = LOW_PRIORITY;
-  return {
-    add: (key) => queue.addWithOptions(key, { priority }),
-    addAfter: (key, afterMs) => queue.addWithOptions(key, { afterMs, priority }),
-    addRateLimited: (key) => queue.addWithOptions(key, { rateLimited: true, priority }),
-    addWithOptions: (key, options) => queue.addWithOptions(key, { priority, ...options }),
-  };
+  return { add: (key, options) => queue.add(key, { priority: LOW_PRIORITY, ...options }) };
 }
 
 /** One for all events of a queue. */
@@ -50,7 +39,6 @@ export function lowPriorityWhenUnchanged(handler: EventHandler): EventHandler {
     create: (event, queue) => handler.create(event, event.initial ? withLowPriority(queue) : queue),
     update: (event, queue) => handler.update(event, isUnchanged(event) ? withLowPriority(queue) : queue),
     delete: (event, queue) => handler.delete(event, queue),
-    generic: (event, queue) => handler.generic(event, queue),
   };
 }
 
@@ -71,7 +59,6 @@ export function enqueueMapped(map: MapFunction): EventHandler {
     create: ({ object }, queue) => enqueue(queue, object),
     update: ({ before, after }, queue) => enqueue(queue, before, after),
     delete: ({ object }, queue) => enqueue(queue, object),
-    generic: ({ object }, queue) => enqueue(queue, object),
   });
 }
 
@@ -81,7 +68,6 @@ export function enqueueForObject(): EventHandler {
     create: ({ object }, queue) => queue.add(objectKey(object)),
     update: ({ after }, queue) => queue.add(objectKey(after)),
     delete: ({ object }, queue) => queue.add(objectKey(object)),
-    generic: ({ object }, queue) => queue.add(objectKey(object)),
   });
 }
 
@@ -89,12 +75,9 @@ export interface OwnerOptions {
   /** Group and kind of the owner; its version is not compared, because it changes with the owner's writers. */
   readonly group: string;
   readonly kind: string;
-  readonly scope: 'namespaced' | 'cluster';
-  /** `controller`: only the one owner that is marked as controller. */
-  readonly match: 'controller' | 'every';
 }
 
-/** Enqueues the owners of the object; after an update those it had before, too. */
+/** Enqueues the owner that is marked as controller, in the namespace of the object; after an update the former, too. */
 export function enqueueForOwner(options: OwnerOptions): EventHandler {
   return enqueueMapped((object) => ownerKeys(object, options));
 }
@@ -104,14 +87,31 @@ function* ownerKeys({ metadata }: KubernetesObject, options: OwnerOptions): Gene
   if (!Array.isArray(references)) return;
   for (const reference of references as readonly unknown[]) {
     if (!isJsonObject(reference) || typeof reference['name'] !== 'string' || !matches(reference, options)) continue;
-    yield `${options.scope === 'namespaced' ? metadata.namespace : ''}/${reference['name']}`;
+    yield `${metadata.namespace}/${reference['name']}`;
   }
 }
 
-function matches(reference: Readonly<Record<string, unknown>>, { group, kind, match }: OwnerOptions): boolean {
+function matches(reference: Readonly<Record<string, unknown>>, { group, kind }: OwnerOptions): boolean {
   const apiVersion = String(reference['apiVersion']);
   const slash = apiVersion.indexOf('/');
   const ownerGroup = slash === -1 ? '' : apiVersion.slice(0, slash);
-  if (ownerGroup !== group || reference['kind'] !== kind) return false;
-  return match === 'every' || reference['controller'] === true;
+  return ownerGroup === group && reference['kind'] === kind && reference['controller'] === true;
+}
+
+export interface CreateEvent {
+  readonly object: KubernetesObject;
+  /** Part of the initial list, so not necessarily new. */
+  readonly initial: boolean;
+}
+
+export interface UpdateEvent {
+  readonly before: KubernetesObject;
+  readonly after: KubernetesObject;
+}
+
+export interface DeleteEvent {
+  /** The last state that was known. */
+  readonly object: KubernetesObject;
+  /** The removal itself was not seen, so the last state was not necessarily seen either. */
+  readonly finalStateUnknown: boolean;
 }

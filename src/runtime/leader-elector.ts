@@ -6,18 +6,21 @@
 // Whether a lease is valid is judged by this process's monotonic clock since it saw the lease change, never by the times
 // written in it: clocks of different machines differ, and clocks jump.
 //
-// A leader counts its own time from before the request that renewed the lease, so it always gives up before anybody may
-// take over. It need not be awake for that: `leads` compares the clock itself, so after a blocked event loop the first
-// thing that asks, or the first timer, ends the leadership before any more work is done.
+// A leader counts its own time from before the request that renewed the lease, so it always gives up before another
+// replica may take over. It need not be awake for that: `leads` compares the clock itself, so after a blocked event
+// loop the first thing that asks, or the first timer, ends the leadership before any more work is done.
 import type { KubernetesObject } from '../api/object.ts';
 import { isAborted, onAbort } from '../base/abort.ts';
 import { type Clock, sleep } from '../base/clock.ts';
 import { canonicalJson } from '../base/json.ts';
 import type { Logger } from '../base/logger.ts';
+import { within } from '../base/within.ts';
 import type { KubeClient, ObjectRef } from '../kube/client.ts';
 import { isKubeError, KubeError, type KubeReason } from '../kube/errors.ts';
+import { ifFound } from '../kube/found.ts';
+import { leases } from '../kube/resources.ts';
 import { LeaderElectionConfigError } from './errors.ts';
-import { LEASES, type LeaseId, type LeaseRecord, leaseRecord, leaseWith, microTime } from './lease.ts';
+import { type LeaseId, type LeaseRecord, leaseRecord, leaseWith, microTime } from './lease.ts';
 import type { Election } from './manager.ts';
 
 export interface LeaderElectionTimes {
@@ -58,7 +61,7 @@ const JITTER = 1.2;
 const MIN_REQUEST_MS = 1000;
 const RELEASED_SECONDS = 1;
 
-/** What a person has to do about an answer that does not change by itself. */
+/** What an operator has to do about an answer that does not change by itself. */
 const remedies: Partial<Readonly<Record<KubeReason, string>>> = {
   Forbidden:
     'Give this account get, create and update on leases in the group coordination.k8s.io (the RBAC of the bundle does)',
@@ -112,7 +115,7 @@ export class LeaderElector implements Election {
     this.#options = options;
     this.#times = times;
     this.#metrics = options.metrics ?? noMetrics;
-    this.#ref = { resource: LEASES, ...options.lease };
+    this.#ref = { resource: leases, ...options.lease };
   }
 
   /**
@@ -188,16 +191,13 @@ export class LeaderElector implements Election {
   }
 
   /** An attempt that fails or takes too long is as good as none. What a late answer says is not looked at. */
-  async #withinTime(limitMs: number, attempt: () => Promise<Attempt>): Promise<Attempt> {
-    const late = Promise.withResolvers<Attempt>();
-    const cancel = this.#options.clock.schedule(limitMs, () => late.resolve('not-held'));
-    const takeBack = onAbort(this.#over.signal, () => late.resolve('not-held'));
-    try {
-      return await Promise.race([this.#noted(attempt()), late.promise]);
-    } finally {
-      cancel();
-      takeBack();
-    }
+  #withinTime(timeoutMs: number, attempt: () => Promise<Attempt>): Promise<Attempt> {
+    const limit = { clock: this.#options.clock, timeoutMs, signal: this.#over.signal };
+    return within(
+      limit,
+      () => this.#noted(attempt()),
+      () => 'not-held',
+    );
   }
 
   async #noted(attempted: Promise<Attempt>): Promise<Attempt> {
@@ -211,7 +211,7 @@ export class LeaderElector implements Election {
     }
   }
 
-  /** A server that is away comes back by itself; what only a person can put right is said, once. */
+  /** A server that is away comes back by itself; what only an operator can fix is logged, once. */
   #noteFailure(error: unknown): void {
     const { logger } = this.#options;
     const needed = error instanceof KubeError ? remedies[error.reason] : undefined;
@@ -236,7 +236,7 @@ export class LeaderElector implements Election {
     return await this.#write(lease, this.#newRecord(observed.record));
   }
 
-  /** Writes without reading while nobody else touched the lease; after any failure reads first. */
+  /** Writes without reading while no other replica touched the lease; after any failure reads first. */
   async #renew(): Promise<Attempt> {
     const observed = this.#observed;
     if (observed !== undefined) {
@@ -270,21 +270,16 @@ export class LeaderElector implements Election {
     };
   }
 
-  async #read(): Promise<KubernetesObject | undefined> {
-    try {
-      return await this.#options.client.get(this.#ref);
-    } catch (error) {
-      if (isKubeError(error, 'NotFound')) return undefined;
-      throw error;
-    }
+  #read(): Promise<KubernetesObject | undefined> {
+    return ifFound(this.#options.client.get(this.#ref));
   }
 
-  /** The resourceVersion of the lease guards the write: whoever writes second gets a conflict. */
+  /** The write carries the resourceVersion of the lease: the second of two writers gets a conflict. */
   async #write(lease: KubernetesObject | undefined, record: LeaseRecord): Promise<Attempt> {
     const { client, lease: id } = this.#options;
     const body = leaseWith(id, lease, record);
     const written =
-      lease === undefined ? await client.create(LEASES, id.namespace, body) : await client.update(this.#ref, body);
+      lease === undefined ? await client.create(leases, id.namespace, body) : await client.update(this.#ref, body);
     this.#observe(written);
     return 'held';
   }
@@ -328,15 +323,15 @@ export class LeaderElector implements Election {
     }
   }
 
-  async #writeReleased(limitMs: number): Promise<void> {
-    const late = Promise.withResolvers<never>();
-    const fail = (): void => late.reject(new KubeError('Unavailable', 'no answer in time'));
-    const cancel = this.#options.clock.schedule(Math.min(limitMs, this.#requestMs()), fail);
-    try {
-      await Promise.race([this.#giveUp(), late.promise]);
-    } finally {
-      cancel();
-    }
+  #writeReleased(limitMs: number): Promise<void> {
+    const limit = { clock: this.#options.clock, timeoutMs: Math.min(limitMs, this.#requestMs()) };
+    return within(
+      limit,
+      () => this.#giveUp(),
+      () => {
+        throw new KubeError('Unavailable', 'no answer in time');
+      },
+    );
   }
 
   async #giveUp(): Promise<void> {

@@ -1,12 +1,10 @@
 // The Lease object of coordination.k8s.io/v1 as leader election uses it; pure.
 import type { KubernetesObject } from '../api/object.ts';
 import { isJsonObject, type JsonObject } from '../base/json.ts';
-import type { Resource } from '../kube/client.ts';
-
-export const LEASES: Resource = { group: 'coordination.k8s.io', version: 'v1', plural: 'leases' };
+import { leases } from '../kube/resources.ts';
 
 export interface LeaseRecord {
-  /** Empty: nobody, so it may be taken at once. */
+  /** Empty: no holder, so it may be taken at once. */
   readonly holderIdentity: string;
   readonly leaseDurationSeconds: number;
   readonly acquireTime: string;
@@ -36,7 +34,7 @@ export function leaseWith(id: LeaseId, lease: KubernetesObject | undefined, reco
   const spec: JsonObject = lease !== undefined && isJsonObject(lease['spec']) ? lease['spec'] : {};
   return {
     ...lease,
-    apiVersion: `${LEASES.group}/${LEASES.version}`,
+    apiVersion: `${leases.group}/${leases.version}`,
     kind: 'Lease',
     metadata: lease?.metadata ?? id,
     spec: { ...spec, ...record },

@@ -3,8 +3,8 @@
 //   start:  servers ▶ webhooks ▶ caches (until synced) ▶ always ▶ warm-up ▶ leader, once elected
 //   stop:   always, warm-up ▶ leader ▶ caches ▶ webhooks ▶ servers ▶ the lease is given up
 //
-// The lease goes last, so that nobody else leads while this process still works. One deadline covers the whole stop.
-// A lost lease has no grace: somebody else may lead already, so `run` throws at once and the process must end.
+// The lease goes last, so that no other replica leads while this process still works. One deadline covers the whole
+// stop. A lost lease has no grace: another replica may lead already, so `run` throws at once and the process must end.
 
 import { onAbort } from '../base/abort.ts';
 import type { Clock } from '../base/clock.ts';
@@ -16,7 +16,7 @@ import {
   ManagerStoppingError,
   RunnablesFailedError,
 } from './errors.ts';
-import type { Runnable, RunnableGroup } from './runnable.ts';
+import type { Runnable, RunnableGroup } from './runnable-group.ts';
 import { RunningGroup } from './runnable-group.ts';
 
 export interface Election {
@@ -49,7 +49,6 @@ export class Manager {
   readonly #errors: unknown[] = [];
   readonly #end = Promise.withResolvers<End>();
   readonly #stopElection = new AbortController();
-  readonly #elected = Promise.withResolvers<undefined>();
   #election: Promise<void> = Promise.resolve();
   #leads = false;
   #state: State = 'new';
@@ -65,11 +64,6 @@ export class Manager {
       warmup: group(),
       leader: group(),
     };
-  }
-
-  /** Resolves when this process leads; never if it does not. */
-  get elected(): Promise<undefined> {
-    return this.#elected.promise;
   }
 
   /** Before the start, or while running: then it starts at once, or when this process leads. */
@@ -119,7 +113,6 @@ export class Manager {
     const lead = (): void => {
       if (this.#state !== 'running') return;
       this.#leads = true;
-      this.#elected.resolve(undefined);
       void this.#groups.leader.start();
     };
     if (election === undefined) {
@@ -139,7 +132,7 @@ export class Manager {
     this.#end.resolve({ why: 'failed' });
   }
 
-  /** Nobody waits for these: the process is about to end. */
+  /** Not awaited: the process is about to end. */
   #abandon(): void {
     for (const group of Object.values(this.#groups)) void group.stop();
     this.#options.election?.abandon();
@@ -147,7 +140,7 @@ export class Manager {
 
   async #stopAll(): Promise<void> {
     const { clock, logger, gracefulShutdownTimeoutMs: timeoutMs = DEFAULT_SHUTDOWN_MS } = this.#options;
-    // Whoever does not lead must not begin to while it stops.
+    // A replica that does not lead must not begin to while it stops.
     if (!this.#leads) this.#stopElection.abort();
     const stopped = this.#stopInOrder();
     if (timeoutMs < 0) {

@@ -1,5 +1,3 @@
-import { LinkedList, type ListNode } from './linked-list.ts';
-
 /** A key that waits for a worker, with its places in the two orders kept here. */
 export interface Ticket {
   readonly key: string;
@@ -108,4 +106,41 @@ function firstOf(list: LinkedList<Ticket>, mayGo: (ticket: Ticket) => boolean): 
   let node = list.first;
   while (node !== undefined && !mayGo(node.value)) node = node.next;
   return node?.value;
+}
+
+export interface ListNode<T> {
+  readonly value: T;
+  previous: ListNode<T> | undefined;
+  next: ListNode<T> | undefined;
+}
+
+/** A list with removal from any place in constant time. A Set would do, but its front gets slow as it is emptied. */
+export class LinkedList<T> {
+  #first: ListNode<T> | undefined;
+  #last: ListNode<T> | undefined;
+
+  get first(): ListNode<T> | undefined {
+    return this.#first;
+  }
+
+  push(value: T): ListNode<T> {
+    const node: ListNode<T> = { value, previous: this.#last, next: undefined };
+    if (this.#last === undefined) this.#first = node;
+    else this.#last.next = node;
+    this.#last = node;
+    return node;
+  }
+
+  /** The node must be in this list. */
+  remove(node: ListNode<T>): void {
+    if (node.previous === undefined) this.#first = node.next;
+    else node.previous.next = node.next;
+    if (node.next === undefined) this.#last = node.previous;
+    else node.next.previous = node.previous;
+  }
+
+  clear(): void {
+    this.#first = undefined;
+    this.#last = undefined;
+  }
 }

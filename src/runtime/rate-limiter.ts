@@ -1,12 +1,4 @@
-/** How long a key waits before it is tried again. There is no limit over all keys: one outage must not delay the rest. */
-export interface RateLimiter {
-  /** Counts a failure of the key and returns its wait in milliseconds. */
-  when(key: string): number;
-  /** The key succeeded, or is given up: its next failure is its first. */
-  forget(key: string): void;
-  /** Failures counted since the key was last forgotten. */
-  numRequeues(key: string): number;
-}
+import { backoffMs } from '../base/backoff.ts';
 
 export interface RetryOptions {
   /** Wait after the first failure, in milliseconds. */
@@ -17,11 +9,11 @@ export interface RetryOptions {
 
 export const defaultRetry: RetryOptions = { baseMs: 5, capMs: 1_000_000 };
 
-/** Above this power of two the product is no longer exact, and far beyond any cap. */
-const MAX_DOUBLINGS = 52;
-
-/** Each failure doubles the wait of that key, up to the cap. */
-export class ItemExponentialRateLimiter implements RateLimiter {
+/**
+ * How long a key waits before it is tried again: each failure doubles the wait of that key, up to the cap. There is no
+ * limit over all keys: one outage must not delay the rest.
+ */
+export class ItemExponentialRateLimiter {
   readonly #options: RetryOptions;
   readonly #failures = new Map<string, number>();
 
@@ -29,17 +21,15 @@ export class ItemExponentialRateLimiter implements RateLimiter {
     this.#options = options;
   }
 
+  /** Counts a failure of the key and returns its wait in milliseconds. */
   when(key: string): number {
     const failures = this.#failures.get(key) ?? 0;
     this.#failures.set(key, failures + 1);
-    return Math.min(this.#options.baseMs * 2 ** Math.min(failures, MAX_DOUBLINGS), this.#options.capMs);
+    return backoffMs({ ...this.#options, jitter: 0 }, failures);
   }
 
+  /** The key succeeded, or is given up: its next failure is its first. */
   forget(key: string): void {
     this.#failures.delete(key);
-  }
-
-  numRequeues(key: string): number {
-    return this.#failures.get(key) ?? 0;
   }
 }

@@ -3,9 +3,10 @@
 import { isAborted, onAbort, untilAborted } from '../base/abort.ts';
 import { type Clock, sleep } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
+import { waitUntil } from '../base/repeat.ts';
 import type { HandlerRegistration, Informs } from '../kube/handler.ts';
 import { Delivery } from './delivery.ts';
-import type { EventChannel } from './event-channel.ts';
+import { CacheSyncTimeoutError } from './errors.ts';
 import type { EventHandler, EventQueue } from './handler.ts';
 import type { Predicate } from './predicate.ts';
 
@@ -57,9 +58,8 @@ export function kindSource(options: KindSourceOptions): Source {
     },
     waitForSync: async (signal) => {
       const registration = await Promise.race([registered.promise, untilAborted(signal)]);
-      while (poll !== undefined && registration?.synced === false && !isAborted(signal)) {
-        await sleep(poll, SYNC_POLL_MS, signal);
-      }
+      if (poll === undefined || registration === undefined) return;
+      await waitUntil({ clock: poll, periodMs: SYNC_POLL_MS, signal }, () => registration.synced);
     },
   };
 }
@@ -77,25 +77,6 @@ async function registerWhenPossible(
   return undefined;
 }
 
-export interface ChannelSourceOptions extends Delivering {
-  readonly channel: EventChannel;
-}
-
-/** Generic events for objects that somebody in this process names. */
-export function channelSource(options: ChannelSourceOptions): Source {
-  return {
-    name: options.name,
-    start: (context, signal) => {
-      const delivery = new Delivery({ ...context, ...deliveryOf(options) });
-      const unsubscribe = options.channel.subscribe((object) => delivery.generic(object));
-      onAbort(signal, () => {
-        unsubscribe();
-        delivery.close();
-      });
-    },
-  };
-}
-
 /** A source that is one function. */
 export function sourceFunc(name: string, start: Source['start']): Source {
   return { name, start };
@@ -107,4 +88,45 @@ function deliveryOf({ name, handler, predicates = [] }: Delivering): {
   readonly predicates: readonly Predicate[];
 } {
   return { source: name, handler, predicates };
+}
+
+export interface StartOptions {
+  /** Name of the controller, for the error. */
+  readonly controller: string;
+  /** Infinity waits as long as it takes. */
+  readonly timeoutMs: number;
+}
+
+/**
+ * Starts the source and waits until it is synced. Throws CacheSyncTimeoutError when that takes too long. When the signal
+ * is aborted meanwhile it just returns: a stop is no failure.
+ */
+export async function startSource(
+  source: Source,
+  context: SourceContext,
+  options: StartOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  const { controller, timeoutMs } = options;
+  // Everything that waits here listens to this signal, so that no listener stays on the long-lived one.
+  const waiting = new AbortController();
+  const stop = (): void => waiting.abort();
+  signal.addEventListener('abort', stop);
+  if (signal.aborted) stop();
+  let phase: 'blocks' | 'not-synced' = 'blocks';
+  const late = Promise.withResolvers<never>();
+  const expire = (): void => late.reject(new CacheSyncTimeoutError(controller, source.name, phase));
+  const cancel = Number.isFinite(timeoutMs) ? context.clock.schedule(timeoutMs, expire) : undefined;
+  const steps = async (): Promise<void> => {
+    await source.start(context, signal);
+    phase = 'not-synced';
+    await source.waitForSync?.(waiting.signal);
+  };
+  try {
+    await Promise.race([steps(), late.promise, untilAborted(waiting.signal)]);
+  } finally {
+    cancel?.();
+    signal.removeEventListener('abort', stop);
+    stop();
+  }
 }

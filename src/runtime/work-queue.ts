@@ -15,10 +15,9 @@
 // been ready for longer than `aging.afterMs` is handed out in its turn of age, in every `aging.oneIn`-th hand-out, so
 // that a steady stream of urgent work cannot starve the initial list, nor the initial list delay urgent work.
 import type { Clock } from '../base/clock.ts';
+import { noQueueMetrics, type QueueMetrics } from './controller-metrics.ts';
 import { IndexedHeap } from './indexed-heap.ts';
 import { PriorityLines, type Ticket } from './priority-lines.ts';
-import { noQueueMetrics, type QueueMetrics } from './queue-metrics.ts';
-import { ItemExponentialRateLimiter, type RateLimiter } from './rate-limiter.ts';
 
 /** For work that can wait: the initial list, and updates that changed nothing. */
 export const LOW_PRIORITY = -100;
@@ -26,8 +25,6 @@ export const LOW_PRIORITY = -100;
 export interface AddOptions {
   /** Milliseconds until the key becomes ready. */
   readonly afterMs?: number;
-  /** Waits as long as the limiter says; with `afterMs` too, the shorter wait counts. */
-  readonly rateLimited?: boolean;
   /** 0 unless given. */
   readonly priority?: number;
 }
@@ -40,7 +37,6 @@ export interface AgingOptions {
 }
 
 export interface QueueOptions {
-  readonly limiter?: RateLimiter;
   readonly aging?: AgingOptions;
   readonly metrics?: QueueMetrics;
 }
@@ -51,7 +47,7 @@ export interface Taken {
   readonly priority: number;
 }
 
-export const defaultAging: AgingOptions = { afterMs: 10_000, oneIn: 4 };
+const defaultAging: AgingOptions = { afterMs: 10_000, oneIn: 4 };
 
 interface Entry extends Ticket {
   heapIndex: number;
@@ -63,7 +59,6 @@ interface Entry extends Ticket {
 
 export class WorkQueue {
   readonly #clock: Clock;
-  readonly #limiter: RateLimiter;
   readonly #aging: AgingOptions;
   readonly #metrics: QueueMetrics;
   /** Ready and waiting keys; a held key is here only if it was added again. */
@@ -73,7 +68,6 @@ export class WorkQueue {
   /** Keys that workers hold, and since when. */
   readonly #held = new Map<string, number>();
   readonly #takers: ((taken: Taken | undefined) => void)[] = [];
-  #drained: PromiseWithResolvers<void> | undefined;
   #timer: { readonly dueMs: number; readonly cancel: () => void } | undefined;
   #order = 0;
   /** Hand-outs since the last one that went by age. */
@@ -83,7 +77,6 @@ export class WorkQueue {
 
   constructor(clock: Clock, options: QueueOptions = {}) {
     this.#clock = clock;
-    this.#limiter = options.limiter ?? new ItemExponentialRateLimiter();
     this.#aging = options.aging ?? defaultAging;
     this.#metrics = options.metrics ?? noQueueMetrics;
     this.#metrics.watchHeld(() => this.#heldSeconds());
@@ -101,26 +94,11 @@ export class WorkQueue {
     return keys;
   }
 
-  /** Makes the key ready now. */
-  add(key: string): void {
-    this.addWithOptions(key, {});
-  }
-
-  addAfter(key: string, afterMs: number): void {
-    this.addWithOptions(key, { afterMs });
-  }
-
-  addRateLimited(key: string): void {
-    this.addWithOptions(key, { rateLimited: true });
-  }
-
   /** Adds by the merge law. Ignored after shut-down. */
-  addWithOptions(key: string, options: AddOptions): void {
+  add(key: string, { afterMs = 0, priority = 0 }: AddOptions = {}): void {
     if (this.#closed) return;
-    const delayMs = this.#delayOf(key, options);
-    const dueMs = delayMs > 0 ? this.#clock.monotonicMs() + delayMs : undefined;
+    const dueMs = afterMs > 0 ? this.#clock.monotonicMs() + afterMs : undefined;
     if (dueMs !== undefined) this.#metrics.retried();
-    const priority = options.priority ?? 0;
     const known = this.#entries.get(key);
     if (known === undefined) this.#insert(key, priority, dueMs);
     else this.#merge(known, priority, dueMs);
@@ -128,21 +106,8 @@ export class WorkQueue {
     if (this.#takers.length > 0) this.#handOut();
   }
 
-  /** The key was worked on successfully: its next failure is its first. It must still be `done`. */
-  forget(key: string): void {
-    this.#limiter.forget(key);
-  }
-
-  numRequeues(key: string): number {
-    return this.#limiter.numRequeues(key);
-  }
-
   /** The next key, held until `done`; undefined once the queue is shut down. */
-  async get(): Promise<string | undefined> {
-    return (await this.getWithPriority())?.key;
-  }
-
-  getWithPriority(): Promise<Taken | undefined> {
+  get(): Promise<Taken | undefined> {
     if (this.#closed) return Promise.resolve(undefined);
     const taken = this.#takers.length === 0 ? this.#take() : undefined;
     if (taken !== undefined) return Promise.resolve(taken);
@@ -156,24 +121,10 @@ export class WorkQueue {
     this.#held.delete(key);
     this.#metrics.finished((this.#clock.monotonicMs() - sinceMs) / 1000);
     if (this.#takers.length > 0) this.#handOut();
-    if (this.#held.size === 0) this.#drained?.resolve();
   }
 
   /** Drops everything queued and releases every waiting worker. The next start lists everything again. */
   shutDown(): void {
-    this.#close();
-    this.#drained?.resolve();
-  }
-
-  /** Like `shutDown`; resolves when no worker holds a key, or when `shutDown` is called. */
-  shutDownWithDrain(): Promise<void> {
-    this.#close();
-    this.#drained ??= Promise.withResolvers();
-    if (this.#held.size === 0) this.#drained.resolve();
-    return this.#drained.promise;
-  }
-
-  #close(): void {
     if (this.#closed) return;
     this.#closed = true;
     for (const entry of this.#entries.values()) if (entry.byAge !== undefined) this.#metrics.dropped(entry.priority);
@@ -182,12 +133,6 @@ export class WorkQueue {
     this.#waiting.clear();
     this.#armTimer();
     for (const release of this.#takers.splice(0)) release(undefined);
-  }
-
-  #delayOf(key: string, { afterMs, rateLimited }: AddOptions): number {
-    if (rateLimited !== true) return afterMs ?? 0;
-    const limited = this.#limiter.when(key);
-    return afterMs === undefined || afterMs <= 0 ? limited : Math.min(afterMs, limited);
   }
 
   #insert(key: string, priority: number, dueMs: number | undefined): void {

@@ -1,11 +1,12 @@
 // A change of labels and annotations of an object that is in the database only. Pure; the adapters lock and write.
-import { contentHash } from '../base/content-hash.ts';
+import { SYSTEM_PREFIX } from '../api/names.ts';
+import { contentHash } from '../base/hash.ts';
 import { isJsonObject, type JsonObject } from '../base/json.ts';
 import { parseLossless } from '../base/lossless-json.ts';
 import type { MetadataChange, UpdateTarget } from './bulk.ts';
 import { DirectUpdateRefusedError, ObjectMissingError, VersionConflictError } from './errors.ts';
-import { metadataProblems } from './metadata-syntax.ts';
 import type { RowState } from './row.ts';
+import { metadataProblems } from './selectors.ts';
 
 /** The part of a row that a direct update changes. */
 export interface ChangedMetadata {
@@ -22,9 +23,6 @@ interface StoredForUpdate {
   readonly resourceVersion: string;
   readonly json: string;
 }
-
-/** Keys that belong to this system, whoever changes the rest. */
-const SYSTEM_PREFIX = 'michelangelo/';
 
 /**
  * The row after the change. Its resourceVersion is the stored one plus one: good for the next direct update, and for

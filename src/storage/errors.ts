@@ -1,5 +1,4 @@
-import { CodedError } from '../base/errors.ts';
-import { type FieldError, formatFieldErrors } from '../base/field-error.ts';
+import { CodedError, type FieldError, formatFieldErrors } from '../base/errors.ts';
 
 /** The server does not answer, refuses connections, is shutting down or is read-only. Nothing is known to be written. */
 export class StorageUnavailableError extends CodedError {
@@ -107,7 +106,7 @@ export class SelectorInvalidError extends CodedError {
   }
 }
 
-/** Whoever asked has gone, or had no more time: the read was ended, at the server too. */
+/** The client closed the request or its time was over: the read was ended, at the server too. */
 export class ReadEndedError extends CodedError {
   constructor(cause: unknown) {
     super('STORAGE_READ_ENDED', 'The read was ended: nothing waits for its result any more.', { retry: 'yes', cause });
@@ -121,12 +120,23 @@ export class ContinueInvalidError extends CodedError {
   }
 }
 
-/** Nobody writes now: a migration or another exclusive task runs. */
+/** Writes are stopped: a migration or another exclusive task runs. */
 export class GateClosedError extends CodedError {
   constructor(holder: string) {
     super('STORAGE_GATE_CLOSED', `Writing is closed by ${holder}. Work waits and is retried until it is opened.`, {
       retry: 'yes',
     });
+  }
+}
+
+/** The gate was closed and opened again since the write was asked for: what it is to write may not be true any more. */
+export class GateMovedError extends CodedError {
+  constructor() {
+    super(
+      'STORAGE_GATE_MOVED',
+      'The gate was closed and opened again meanwhile. The object is read from the API server and written anew.',
+      { retry: 'yes' },
+    );
   }
 }
 
@@ -142,7 +152,7 @@ export class GateBusyError extends CodedError {
   }
 }
 
-/** Somebody else holds the gate; two exclusive tasks never run at the same time. */
+/** Another holder keeps the gate closed; two exclusive tasks never run at the same time. */
 export class GateHeldError extends CodedError {
   constructor(holder: string) {
     super('STORAGE_GATE_HELD', `The gate is held by ${holder}. Wait for it to finish, then try again.`, {
@@ -158,7 +168,7 @@ export class ObjectMissingError extends CodedError {
   }
 }
 
-/** Somebody else changed the object first. */
+/** Another client changed the object first. */
 export class VersionConflictError extends CodedError {
   constructor(expected: string, stored: string) {
     super(

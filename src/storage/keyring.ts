@@ -1,5 +1,5 @@
 // Sensitive values under AES-256-GCM. The text in the row names its key, so that keys can be changed while rows of both
-// are read, and is bound to its place, so that nobody can move it to a row that he may read.
+// are read, and is bound to its place, so that a user cannot read it by moving it to a row that is readable.
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import { CodedError } from '../base/errors.ts';
 import { sha256Hex } from '../base/hash.ts';

@@ -45,7 +45,7 @@ export interface ListQuery {
   /** 1 to 1000, 100 unless said otherwise. */
   readonly limit?: number;
   /**
-   * Dotted paths to leave out of the json, e.g. `status.steps`: smaller answers. Whoever skips anything gets no proto.
+   * Dotted paths to leave out of the json, e.g. `status.steps`: smaller answers. With any, the answer has no proto.
    */
   readonly skip?: readonly string[];
   /** `json`: without the proto, and without the labels and annotations that the json has too. */

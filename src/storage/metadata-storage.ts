@@ -44,7 +44,9 @@ export interface StoredIdentity {
   readonly name: string;
   readonly resourceVersion: string;
   readonly state: RowState;
-  /** The original archived the object: nobody expects it in the API server. Told by `identities` of `evicting` rows. */
+  /**
+   * The original archived the object, so it need not be in the API server. `identities` sets this on `evicting` rows.
+   */
   readonly adopted?: true;
 }
 
@@ -62,8 +64,8 @@ export interface IdentityQuery {
   readonly limit: number;
 }
 
-/** The state that was last known of an object which is not in the API server any more. */
-export interface VanishedObject extends Pick<StoredIdentity, 'uid' | 'resourceVersion'> {
+/** The state that was last known of an object whose delete this process did not see, or could not store. */
+export interface MissedDelete extends Pick<StoredIdentity, 'uid' | 'resourceVersion'> {
   /** Where the object was created before this, its row is `evicted` whatever was requested, and can be restored. */
   readonly keptBefore?: Date;
 }
@@ -100,11 +102,6 @@ export interface TombstoneQuery {
   readonly limit: number;
 }
 
-export interface SchemaVersion {
-  /** Number of the newest migration applied. */
-  readonly current: number;
-}
-
 export interface ListPage {
   readonly items: readonly StoredObject[];
   /** Missing on the last page. */
@@ -119,7 +116,7 @@ export type StorageReads = Pick<
 >;
 
 /**
- * The port to the database. Every write is guarded: it applies only if its resourceVersion is higher than the stored
+ * The port to the database. Every write is checked: it applies only if its resourceVersion is higher than the stored
  * one, or equal and the row moves on (live, evicting, deleted or evicted). So order of arrival, repeats and stale caches do not
  * matter, and running any call twice is success.
  *
@@ -132,7 +129,7 @@ export interface MetadataStorage {
   /** Stores the state and the intent to evict; `finish` then means evicted, not deleted. */
   requestEviction(row: ObjectRow, at: Date): Promise<WriteOutcome>;
 
-  /** Soft-deletes on request of a person, whatever was intended before. Writes the row if it is missing. */
+  /** Soft-deletes on a user's request, whatever was intended before. Writes the row if it is missing. */
   delete(row: ObjectRow, at: Date): Promise<WriteOutcome>;
 
   /**
@@ -147,7 +144,7 @@ export interface MetadataStorage {
    * else `deleted`. Only a live or evicting row, at this resourceVersion or an older one: `stale` where it holds a newer state, `unchanged` where
    * it has ended or is missing. The reason is kept in `delete_reason`, at most 255 characters, until a newer state comes.
    */
-  markVanished(kind: KindDefinition, object: VanishedObject, at: Date, reason: string): Promise<WriteOutcome>;
+  markMissedDelete(kind: KindDefinition, object: MissedDelete, at: Date, reason: string): Promise<WriteOutcome>;
 
   /**
    * Soft-deletes the rows of a namespace that the selector finds, at the resourceVersion they have. Done in pages: after
@@ -173,8 +170,8 @@ export interface MetadataStorage {
 
   /**
    * Writes the state of an object that is in etcd over whatever the row holds, newer or damaged, if the row is at the
-   * expected resourceVersion; else `stale`, also where there is no row. `evicting` keeps the intent to evict. Only for a
-   * repair that somebody asked for.
+   * expected resourceVersion; else `stale`, also where there is no row. `evicting` keeps the intent to evict. Only for
+   * a repair that a user asked for.
    */
   replace(
     row: ObjectRow,
@@ -228,21 +225,22 @@ export interface MetadataStorage {
    */
   until(signal: AbortSignal): StorageReads;
 
-  schemaVersion(): Promise<SchemaVersion>;
+  /** The last closing of the writer gate that this process knows of; undefined before it has looked. */
+  readonly gateClosing?: string | undefined;
 
   /**
-   * Keeps everybody from writing, in every process, and resolves when no write is under way any more: writes fail with
-   * STORAGE_GATE_CLOSED from then on. Closing again under the same name is success; a gate that somebody else holds is
-   * an error.
+   * Stops all writers, in every process, and resolves when no write is under way any more: writes fail with
+   * STORAGE_GATE_CLOSED from then on. Closing again under the same name is success; a gate with another holder is an
+   * error.
    */
   closeGate(holder: string, reason: string): Promise<void>;
 
-  /** Lets everybody write again. Opening an open gate is success; a gate that somebody else holds is an error. */
+  /** Lets writers write again. Opening an open gate is success; a gate with another holder is an error. */
   openGate(holder: string): Promise<void>;
 
   /**
    * Proves that the server answers, the credentials work, every table of these kinds is there and this program suits the
-   * schema. Writes check the schema themselves; whoever only reads calls this at the start and now and then.
+   * schema. Writes check the schema themselves; a process that only reads calls this at the start and periodically.
    */
   check(kinds: readonly KindDefinition[]): Promise<void>;
 

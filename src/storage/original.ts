@@ -1,4 +1,4 @@
-// A row that the original program wrote, and what it becomes. How it is read belongs to whoever knows the objects.
+// A row that the original program wrote, and what it becomes. How it is read is up to the part that knows the objects.
 import type { KindDefinition } from '../api/kind.ts';
 import type { ColumnValue } from './row.ts';
 

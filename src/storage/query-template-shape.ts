@@ -1,5 +1,5 @@
-// The shape of a query template that a person wrote: everything that is wrong with it, each with its path.
-import type { FieldError } from '../base/field-error.ts';
+// The shape of a query template that a user wrote: everything that is wrong with it, each with its path.
+import type { FieldError } from '../base/errors.ts';
 import { isJsonObject } from '../base/json.ts';
 import { MAX_LIMIT } from './list-query.ts';
 

@@ -2,14 +2,13 @@
 // nothing else, and a value can only ever be a parameter of a statement.
 
 import type { KindDefinition } from '../api/kind.ts';
-import { messageOf } from '../base/errors.ts';
-import { type FieldError } from '../base/field-error.ts';
+import { type FieldError, messageOf } from '../base/errors.ts';
 import { ownValue } from '../base/json.ts';
 import { QueryTemplateInvalidError } from './errors.ts';
 import { fieldValue, queryField } from './fields.ts';
 import type { FieldValue, Order } from './list-query.ts';
-import { isLabelKey } from './metadata-syntax.ts';
 import { templateShapeErrors } from './query-template-shape.ts';
+import { isLabelKey } from './selectors.ts';
 
 /** A place that a parameter fills. */
 interface Hole {

@@ -1,7 +1,7 @@
 // The templates of one program: found by kind and id, and filled with values.
 
 import type { KindDefinition } from '../api/kind.ts';
-import type { FieldError } from '../base/field-error.ts';
+import type { FieldError } from '../base/errors.ts';
 import { ownValue } from '../base/json.ts';
 import { QueryParametersInvalidError, QueryTemplateUnknownError } from './errors.ts';
 import type { Condition, FieldCondition, FieldValue, LabelRequirement, ListQuery } from './list-query.ts';

@@ -23,6 +23,8 @@ export interface ObjectRow {
   readonly unfit?: readonly string[];
   readonly labels: readonly (readonly [key: string, value: string])[];
   readonly annotations: readonly (readonly [key: string, value: string])[];
+  /** `gateClosing` of the storage before the object was read; a write after a later closing is refused. */
+  readonly gateClosing?: string;
 }
 
 /**

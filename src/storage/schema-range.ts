@@ -1,7 +1,7 @@
 // Which versions of the program and of the schema suit each other. A version is the number of the newest migration.
 import { SchemaNewerError, SchemaOlderError } from './errors.ts';
 
-/** What the database says of itself. */
+/** The schema version and range in the database. */
 export interface SchemaRange {
   /** Number of the newest migration applied; 0 before the first one is complete. */
   readonly version: number;
@@ -10,7 +10,7 @@ export interface SchemaRange {
   readonly minWriter: number;
 }
 
-/** What a program says of itself. */
+/** The schema version and range of a program. */
 export interface SupportedSchema {
   /** The newest migration it knows. */
   readonly version: number;

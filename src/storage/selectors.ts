@@ -1,4 +1,4 @@
-// Selectors as people write them: the label and field selectors of Kubernetes, as text.
+// Label and field selectors of Kubernetes, in their text form.
 //
 //   labels   team=a   team==a   team!=a   team in (a,b)   team notin (a,b)   team   !team      joined by commas
 //   fields   metadata.name=a   spec.tier!=1   (backslash before , = and itself)                joined by commas
@@ -11,10 +11,7 @@ interface Token {
   readonly at: number;
 }
 
-const NAME = /^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/;
-const PREFIX = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
-const MAX_PREFIX = 253;
-/** Of one selector. What is longer was written by no person, and every requirement is work for the database. */
+/** Of one selector. A longer one is not written by hand, and every requirement is work for the database. */
 const MOST_REQUIREMENTS = 64;
 const MOST_VALUES = 1024;
 
@@ -56,11 +53,7 @@ function readRequirement(reader: TokenReader): LabelRequirement {
 
 function readKey(reader: TokenReader): string {
   const key = reader.word('a label key');
-  const slash = key.indexOf('/');
-  const name = key.slice(slash + 1);
-  const prefix = slash === -1 ? undefined : key.slice(0, slash);
-  const validPrefix = prefix === undefined || (prefix.length <= MAX_PREFIX && PREFIX.test(prefix));
-  if (NAME.test(name) && validPrefix) return key;
+  if (isLabelKey(key)) return key;
   throw reader.problem(`"${key}" is not a label key, such as team or example.com/team`);
 }
 
@@ -69,7 +62,7 @@ function readValue(reader: TokenReader): string {
   const next = reader.peek();
   if (next === undefined || [',', ')'].includes(next.text)) return '';
   const value = reader.word('a label value');
-  if (NAME.test(value)) return value;
+  if (isLabelValue(value)) return value;
   throw reader.problem(`"${value}" is not a label value: at most 63 letters, digits, "-", "_" and "."`);
 }
 
@@ -161,4 +154,50 @@ function unescaped(value: string, at: number): string {
     );
   }
   return value.replaceAll(/\\([\\,=])/g, '$1');
+}
+
+// Keys and values of labels and annotations, by the rules of the API server (apimachinery's validation).
+
+const NAME = '[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?';
+const LABEL = '[a-z0-9](?:[-a-z0-9]*[a-z0-9])?';
+const qualifiedName = new RegExp(`^(?:(?<prefix>${LABEL}(?:\\.${LABEL})*)/)?${NAME}$`);
+const labelValue = new RegExp(`^(?:${NAME})?$`);
+const LONGEST_PREFIX = 253;
+/** Bytes of all annotations of an object together. */
+const ANNOTATION_BYTES = 256 * 1024;
+
+/** The prefix may have capitals in annotations: the API server lowers them before it looks. */
+export function isLabelKey(text: string): boolean {
+  const match = qualifiedName.exec(text);
+  return match !== null && (match.groups?.['prefix']?.length ?? 0) <= LONGEST_PREFIX;
+}
+
+function isLabelValue(text: string): boolean {
+  return labelValue.test(text);
+}
+
+interface Maps {
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly annotations?: Readonly<Record<string, string>>;
+}
+
+/** Everything that the API server would refuse. Values are not repeated: they may be large, or secret. */
+export function metadataProblems({ labels = {}, annotations = {} }: Maps): readonly string[] {
+  const shown = (key: string): string => JSON.stringify(key.slice(0, 100));
+  const bytes = Object.entries(annotations).reduce(
+    (sum, [key, value]) => sum + Buffer.byteLength(key) + Buffer.byteLength(value),
+    0,
+  );
+  return [
+    ...Object.keys(labels)
+      .filter((key) => !isLabelKey(key))
+      .map((key) => `${shown(key)} cannot be the key of a label`),
+    ...Object.entries(labels)
+      .filter(([, value]) => !isLabelValue(value))
+      .map(([key]) => `the value of label ${shown(key)} is no label value`),
+    ...Object.keys(annotations)
+      .filter((key) => !isLabelKey(key.toLowerCase()))
+      .map((key) => `${shown(key)} cannot be the key of an annotation`),
+    ...(bytes > ANNOTATION_BYTES ? [`the annotations have ${bytes} bytes, more than ${ANNOTATION_BYTES}`] : []),
+  ];
 }

@@ -36,7 +36,7 @@ export const shippedQueryTemplates: readonly QueryTemplate[] = [
   referring('PipelineRun', 'of-pipeline', 'spec.pipeline', 'Runs of a pipeline'),
   referring('PipelineRun', 'of-revision', 'spec.revision', 'Runs of a revision'),
   having('PipelineRun', 'in-state', 'status.state', 'Runs in a state'),
-  having('PipelineRun', 'of-actor', 'spec.actor.name', 'Runs that somebody started'),
+  having('PipelineRun', 'of-actor', 'spec.actor.name', 'Runs that an actor started'),
   {
     id: 'ended-between',
     kind: 'PipelineRun',

@@ -21,7 +21,7 @@ export class TaskLockedError extends CodedError {
   }
 }
 
-/** Whoever runs the task asked it to stop. */
+/** The caller asked the task to stop. */
 export class TaskStoppedError extends CodedError {
   constructor(task: string) {
     super('TASK_STOPPED', `The task ${task} was asked to stop before it was done. Run it again: that is safe.`, {

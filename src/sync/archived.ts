@@ -1,6 +1,6 @@
 import type { KindDefinition } from '../api/kind.ts';
 import type { KubeClient, Resource } from '../kube/client.ts';
-import { isKubeError } from '../kube/errors.ts';
+import { ifFound } from '../kube/found.ts';
 import type { MetadataStorage } from '../storage/metadata-storage.ts';
 import { inParallel } from './in-parallel.ts';
 
@@ -24,19 +24,9 @@ export async function findArchived<T extends Named>(
   await client.list(first.resource, { namespace: first.namespace, limit: 1, metadataOnly: true }, never);
   const archived = await inParallel(names, async ({ kind, resource, namespace, name }) => {
     const stored = await storage.getByName(kind, namespace, name);
-    return stored?.state === 'evicted' && !(await exists(client, { resource, namespace, name }));
+    return stored?.state === 'evicted' && (await ifFound(client.get({ resource, namespace, name }))) === undefined;
   });
   return names.filter((_, index) => archived[index]);
 }
 
 const never = new AbortController().signal;
-
-async function exists(client: KubeClient, ref: Omit<Named, 'kind'>): Promise<boolean> {
-  try {
-    await client.get(ref);
-    return true;
-  } catch (error) {
-    if (isKubeError(error, 'NotFound')) return false;
-    throw error;
-  }
-}

@@ -14,7 +14,7 @@ export class StaleStateError extends CodedError {
   }
 }
 
-/** The annotation that says how to treat dependants has a value that Kubernetes does not know. */
+/** The annotation for the propagation policy has a value that Kubernetes does not know. */
 export class PropagationInvalidError extends CodedError {
   constructor(known: readonly string[]) {
     super(
@@ -25,10 +25,10 @@ export class PropagationInvalidError extends CodedError {
   }
 }
 
-/** Somebody stopped the drain before it was done. */
-export class DrainStoppedError extends CodedError {
+/** The uninstall was stopped before it was done. */
+export class UninstallStoppedError extends CodedError {
   constructor() {
-    super('DRAIN_STOPPED', 'The drain was stopped before every object was released. Run it again to go on.');
+    super('UNINSTALL_STOPPED', 'The uninstall was stopped before every finalizer was removed. Run it again to go on.');
   }
 }
 
@@ -40,14 +40,14 @@ export class ProbeFailedError extends CodedError {
 }
 
 /** The time that was allowed is over and objects are still guarded. */
-export class DrainStuckError extends CodedError {
+export class UninstallStuckError extends CodedError {
   constructor(guarded: number, refusal: string | undefined) {
     super(
-      'DRAIN_STUCK',
+      'UNINSTALL_STUCK',
       `${guarded} objects were guarded when they were last listed. ` +
         (refusal === undefined
           ? 'Something adds the finalizer again: look for a webhook of the bundle that was installed again, then run it again.'
-          : `The API server refuses to release some of them: ${refusal}`),
+          : `The API server refuses to remove the finalizer of some of them: ${refusal}`),
       { retry: 'yes' },
     );
   }
@@ -89,14 +89,14 @@ export class StatusMissingError extends CodedError {
     super(
       'STATUS_MISSING',
       `No reconciler has written its status to the ConfigMap ingester-status in ${namespace}. Check that one runs, and ` +
-        'control.namespace.',
+        'kubernetes.namespace.',
     );
   }
 }
 
-/** Somebody has paused eviction. */
+/** An operator has paused eviction. */
 export class EvictionPausedError extends CodedError {
   constructor() {
-    super('EVICTION_PAUSED', 'Eviction is paused. Run "ingester resume --eviction", or set eviction.paused to false.');
+    super('EVICTION_PAUSED', 'Eviction is paused. Run "ingester resume --eviction".');
   }
 }

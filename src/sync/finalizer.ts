@@ -1,6 +1,6 @@
 import { FINALIZER } from '../api/names.ts';
 import type { KubernetesObject } from '../api/object.ts';
-import type { JsonPatch } from '../kube/client.ts';
+import type { JsonPatch, KubeClient, Resource } from '../kube/client.ts';
 
 /** Both patches apply only to exactly the state they were made for. */
 function onlyFor(object: KubernetesObject): JsonPatch[number] {
@@ -31,4 +31,23 @@ export function addFinalizerPatch(object: KubernetesObject): JsonPatch {
       ? { op: 'add', path, value: [FINALIZER] }
       : { op: 'add', path: `${path}/-`, value: FINALIZER };
   return [onlyFor(object), add];
+}
+
+interface Target {
+  readonly client: Pick<KubeClient, 'patch'>;
+  readonly resource: Resource;
+}
+
+/** Fails with reason Conflict where the object is not in this state any more, and so does `removeFinalizerFrom`. */
+export async function addFinalizerTo(target: Target, object: KubernetesObject): Promise<void> {
+  await patch(target, object, addFinalizerPatch(object));
+}
+
+export async function removeFinalizerFrom(target: Target, object: KubernetesObject): Promise<void> {
+  await patch(target, object, removeFinalizerPatch(object));
+}
+
+async function patch({ client, resource }: Target, { metadata }: KubernetesObject, change: JsonPatch): Promise<void> {
+  const { namespace, name } = metadata;
+  await client.patch({ resource, namespace, name }, change);
 }

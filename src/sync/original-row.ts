@@ -3,16 +3,15 @@
 import type { KindDefinition } from '../api/kind.ts';
 import { GROUP, VERSION } from '../api/names.ts';
 import { isMarkedImmutable, type KubernetesObject } from '../api/object.ts';
-import { contentHash } from '../base/content-hash.ts';
 import { CodedError } from '../base/errors.ts';
+import { contentHash } from '../base/hash.ts';
 import { canonicalJson, isJsonObject, type JsonObject } from '../base/json.ts';
 import { parseLossless } from '../base/lossless-json.ts';
 import { decodeObject } from '../proto/decode.ts';
 import { encodeObject } from '../proto/encode.ts';
-import { columnValues } from '../storage/columns.ts';
+import { columnValues, NO_TIME, storableTime } from '../storage/columns.ts';
 import type { AdoptedRow, OriginalRow } from '../storage/original.ts';
 import type { SensitiveValues } from '../storage/sensitive.ts';
-import { NO_TIME, storableTime } from '../storage/times.ts';
 import { storedForm } from './row.ts';
 
 export function readOriginal(kind: KindDefinition, row: OriginalRow, sensitive: SensitiveValues): AdoptedRow {

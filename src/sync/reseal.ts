@@ -1,10 +1,10 @@
 import type { KindDefinition } from '../api/kind.ts';
-import { contentHash } from '../base/content-hash.ts';
 import { CodedError } from '../base/errors.ts';
+import { contentHash } from '../base/hash.ts';
 import { isJsonObject } from '../base/json.ts';
 import { parseLossless } from '../base/lossless-json.ts';
 import { encodeObject } from '../proto/encode.ts';
-import type { ResealedRow, SealedRow } from '../storage/mysql/rotate.ts';
+import type { ResealedRow, SealedRow } from '../storage/mysql/tasks/rotate.ts';
 import { resealObject, type SensitiveValues } from '../storage/sensitive.ts';
 
 /** The row with its sensitive values sealed by the current key; undefined where it is so already. */

@@ -16,6 +16,7 @@ import { isJsonObject, type JsonObject, valueAt } from '../base/json.ts';
 import { parseLossless } from '../base/lossless-json.ts';
 import type { KubeClient, ObjectRef, Resource } from '../kube/client.ts';
 import { isKubeError } from '../kube/errors.ts';
+import { ifFound } from '../kube/found.ts';
 import type { Incarnation, MetadataStorage, StoredObject } from '../storage/metadata-storage.ts';
 import { openObject, REDACTED, type SensitiveValues } from '../storage/sensitive.ts';
 import { NothingStoredError, NotRestorableError, RestoreConflictError } from './errors.ts';
@@ -28,7 +29,7 @@ export interface RestoreRequest {
   readonly uid: string | undefined;
   /** Asks the API server and creates nothing. */
   readonly dryRun: boolean;
-  /** Noted on the object; undefined: whoever creates it is who asks. */
+  /** Noted on the object; undefined: the user whose credentials create it. */
   readonly requestedBy?: string;
 }
 
@@ -61,7 +62,7 @@ export async function restore(request: RestoreRequest, parts: RestoreParts): Pro
   const { manifest, missing, dropped } = manifestOf(request.kind, object);
   const { namespace, name } = stored;
   const ref: ObjectRef = { resource, namespace, name };
-  const live = await current(client, ref);
+  const live = await ifFound(client.get(ref));
   if (stored.state === 'evicting' && live?.metadata.uid === stored.uid)
     throw new NotRestorableError(`${request.kind.kind} ${namespace}/${name}`, stored.state);
   const begun = live?.metadata.annotations?.[RESTORED_FROM_ANNOTATION] === stored.uid;
@@ -109,7 +110,7 @@ function lastEvictedAfter(
   return later.toSorted((left, right) => (time(left) < time(right) ? -1 : 1)).at(-1);
 }
 
-/** What a person would apply: nothing that the API server or another incarnation has to say. */
+/** What a user would apply: without what the API server or an earlier incarnation set. */
 export function manifestOf(
   kind: KindDefinition,
   object: KubernetesObject,
@@ -154,15 +155,6 @@ function without(object: JsonObject, [step = '', ...rest]: readonly string[]): J
   return isJsonObject(child) && rest.length > 0 ? { ...others, [step]: without(child, rest) } : others;
 }
 
-async function current(client: KubeClient, ref: ObjectRef): Promise<KubernetesObject | undefined> {
-  try {
-    return await client.get(ref);
-  } catch (error) {
-    if (isKubeError(error, 'NotFound')) return undefined;
-    throw error;
-  }
-}
-
 async function create(
   client: KubeClient,
   { resource, namespace, name }: ObjectRef,
@@ -177,7 +169,7 @@ async function create(
   }
 }
 
-/** A create never writes the status; whoever broke off before this left it empty. */
+/** A create never writes the status; a restore that was interrupted before this left it empty. */
 async function restoreStatus(
   client: KubeClient,
   ref: ObjectRef,

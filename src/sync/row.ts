@@ -2,13 +2,15 @@ import type { KindDefinition } from '../api/kind.ts';
 import { LAST_APPLIED_ANNOTATION } from '../api/names.ts';
 import { type KubernetesObject, type ObjectMeta, withoutManagedFields } from '../api/object.ts';
 import { isStoredAsText, storable } from '../api/storable.ts';
-import { contentHash } from '../base/content-hash.ts';
+import { CodedError, messageOf } from '../base/errors.ts';
+import { contentHash } from '../base/hash.ts';
 import type { JsonObject } from '../base/json.ts';
+import type { Logger } from '../base/logger.ts';
 import { wholeObject } from '../kube/lazy-object.ts';
-import { columnValues, unfitColumns } from '../storage/columns.ts';
+import { encodeObject } from '../proto/encode.ts';
+import { columnValues, NO_TIME, storableTime, unfitColumns } from '../storage/columns.ts';
 import type { ObjectRow } from '../storage/row.ts';
 import { maskedValues, type SensitiveValues, sealObject } from '../storage/sensitive.ts';
-import { NO_TIME, storableTime } from '../storage/times.ts';
 
 /** JSON of the object → protobuf bytes of its kind. */
 export type ProtoEncoder = (kind: string, object: JsonObject) => Uint8Array;
@@ -69,4 +71,21 @@ function withoutLastApplied(metadata: ObjectMeta): ObjectMeta {
   if (kept.length > 0) return { ...metadata, annotations: Object.fromEntries(kept) };
   const { annotations: _, ...rest } = metadata;
   return rest;
+}
+
+/**
+ * The protobuf form for readers of the original's `proto` column. An object that has none (a field of another shape
+ * than the definitions, which the API server allows once a schema is newer than this program) is stored with an empty
+ * one: the json column is complete, and refusing the object would leave it without a row and undeletable.
+ */
+export function lenientEncoder(logger: Logger): ProtoEncoder {
+  return (kind: string, object: JsonObject): Uint8Array => {
+    try {
+      return encodeObject(kind, object);
+    } catch (error) {
+      if (!(error instanceof CodedError)) throw error;
+      logger.warn({ kind, reason: messageOf(error) }, 'Stored without its protobuf form; the json column is complete');
+      return new Uint8Array();
+    }
+  };
 }

@@ -1,4 +1,4 @@
-// What an Ingester may not ask for is refused where it is written, so that nobody has to look at a condition to learn it;
+// What an Ingester may not ask for is refused where it is written, so that no user has to read a condition to learn it;
 // by the webhook and by the policies that replace it.
 import assert from 'node:assert/strict';
 import { before, it } from 'node:test';
@@ -36,7 +36,7 @@ inBothVariants('who writes an Ingester', ({ admission, variant }) => {
   before(async () => {
     // As the lifecycle controller writes it.
     const body = { data: { repository: 'michelangelo-ingester' } };
-    const at = `${configMaps}/ingester-memory`;
+    const at = `${configMaps}/ingester-admission-record`;
     await admission().api.must({ method: 'PATCH', path: at, body, contentType: contentTypes.merge });
     await permit({ images: 'michelangelo-ingester', secrets: null, labels: null });
     // The first question connects the webhook, and the API server learns of the ConfigMap by a watch.
@@ -48,7 +48,7 @@ inBothVariants('who writes an Ingester', ({ admission, variant }) => {
     });
   });
 
-  it(`is refused each of ${forbiddenAsks.length} things, with the field and the ConfigMap that would permit it`, async () => {
+  it(`an Ingester is refused each of ${forbiddenAsks.length} things, with the field and the ConfigMap that would permit it`, async () => {
     for (const [what, field, change] of forbiddenAsks) {
       const { status, body } = await create({ ...fine, ...change }, '?dryRun=All');
       assert.equal(status, 403, what);
@@ -59,7 +59,7 @@ inBothVariants('who writes an Ingester', ({ admission, variant }) => {
     }
   });
 
-  it('is told of all that is wrong at once', async () => {
+  it('an Ingester with several forbidden fields is refused with all of them at once', async () => {
     const spec = {
       ...fine,
       database: { ...fine.database, host: 'theirs' },
@@ -71,7 +71,7 @@ inBothVariants('who writes an Ingester', ({ admission, variant }) => {
     }
   });
 
-  it('keeps what was permitted once: it can be edited around and deleted, and asks for no more', async () => {
+  it('an Ingester keeps what was permitted once: its other fields can be edited, it can be deleted, and it gets no more', async () => {
     const theirs: Partial<IngesterSpec> = { imagePullSecrets: ['theirs'] };
     await permit({ secrets: 'ingester-* theirs' });
     await eventually(async () => assert.equal((await create({ ...fine, ...theirs })).status, 201));

@@ -5,9 +5,9 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { type Authority, createAuthority } from '../../hack/local/certificates.ts';
 import { type PodBundle, startPodBundle } from '../../hack/local/pod-bundle.ts';
-import { runDrain } from '../../src/app/drain.ts';
+import { runUninstall } from '../../src/app/commands/uninstall.ts';
 import { loadConfiguration } from '../../src/config/load.ts';
-import { commandsOf } from '../support/commands-of.ts';
+import { commandsOf } from '../support/docs-page.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Overlay, overlayOf } from '../support/overlay-of.ts';
 
@@ -106,7 +106,7 @@ describe('namespaces can be deleted', () => {
     const name = await aNamespace();
     await kubectl('delete', 'namespace', name, '--wait=false');
     await kubectl('wait', `namespace/${name}`, '--for=condition=NamespaceDeletionDiscoveryFailure', '--timeout=90s');
-    const [command = ''] = commandsOf('runbooks/IngesterQueryDown.md', 'Do').split('\n');
+    const [command = ''] = commandsOf('runbooks.md', 'IngesterQueryDown').split('\n');
     assert.match(command, /^kubectl delete apiservice /);
     await kubectl(...command.split(' ').slice(1));
     await kubectl('wait', `namespace/${name}`, '--for=delete', '--timeout=90s');
@@ -115,17 +115,17 @@ describe('namespaces can be deleted', () => {
     await installQuery();
   });
 
-  it('after a drain, whatever becomes of the pods of the query API', async () => {
+  it('after an uninstall, whatever becomes of the pods of the query API', async () => {
     const env = { INGESTER_KUBERNETES_KUBECONFIG: bundle.controlPlane.kubeconfig };
-    const progress = { note: () => undefined, released: () => undefined };
+    const progress = { note: () => undefined, finalizersRemoved: () => undefined };
     const run = { progress, timeoutMs: 60_000, signal: new AbortController().signal };
-    await runDrain(loadConfiguration({ file: undefined, env }), run);
+    await runUninstall(loadConfiguration({ file: undefined, env }), run);
     await kubectl('scale', '-n', SYSTEM, QUERY, '--replicas=0');
     await isDeleted();
     await installQuery();
   });
 
-  it('where the first of them is that of the bundle, without a drain', async () => {
+  it('where the first namespace deleted is the namespace of the bundle, without an uninstall', async () => {
     await kubectl('delete', 'namespace', SYSTEM, '--timeout=120s');
     await isDeleted();
   });

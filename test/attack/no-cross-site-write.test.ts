@@ -58,7 +58,7 @@ describe('through kubectl proxy', () => {
     assert.equal(asked.headers.get('access-control-allow-origin'), null);
   });
 
-  it('the user restores', async () => {
+  it('the user who runs the proxy restores an object', async () => {
     const { status } = await restore({ 'content-type': 'application/json' }, '{"dryRun":true}');
     assert.equal(status, 200);
   });

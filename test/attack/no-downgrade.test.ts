@@ -42,7 +42,7 @@ const attacks: readonly Attack[] = [
 inBothVariants('no downgrade', ({ admission, namespace }) => {
   for (const [index, { kind: kindName, field, steps, refused }] of attacks.entries()) {
     const way = steps.map((step) => JSON.stringify(step).slice(0, 20)).join(' to ');
-    it(`keeps spec.${field} of a ${kindName} from going back by ${way}`, async () => {
+    it(`admission keeps spec.${field} of a ${kindName} from going back by ${way}`, async () => {
       const { api } = admission();
       const [of, name] = [kind(kindName), `way-${index}`];
       const path = pathOf(of, namespace, name);
@@ -97,7 +97,7 @@ inBothVariants('no downgrade', ({ admission, namespace }) => {
     ['1.4', '2030.01.01', '1.3.2-py310'],
   ];
   for (const [index, steps] of ways.entries()) {
-    it(`keeps an Ingester from going below what was migrated by ${steps.join(' to ')}`, async () => {
+    it(`admission keeps an Ingester from going below what was migrated by ${steps.join(' to ')}`, async () => {
       const path = await anIngester(`ways-${index}`, '1.4.0');
       for (const step of steps) {
         // A variant of the same release is no step back.
@@ -110,14 +110,14 @@ inBothVariants('no downgrade', ({ admission, namespace }) => {
     });
   }
 
-  it('keeps an Ingester that has no order from every version that does not name the way', async () => {
+  it('admission refuses an Ingester whose version has no order every other version, unless the annotation names the way', async () => {
     const path = await anIngester('unordered', 'nightly');
     for (const step of ['1.3.2', '9.0.0']) {
       for (const { status } of await writesOfIngester(path, step)) assert.equal(status, 403, step);
     }
     assert.equal((await writesOfIngester(path, '9.0.0', '1.4.0:9.0.0'))[0]?.status, 403);
     assert.equal((await writesOfIngester(path, '9.0.0', 'nightly:9.0.0'))[0]?.status, 200);
-    // Nobody has migrated to it: going back to what the database is, is no downgrade.
+    // No migration to it has run: going back to what the database is, is no downgrade.
     assert.equal((await writesOfIngester(path, 'nightly', ''))[0]?.status, 200);
   });
 
@@ -149,7 +149,7 @@ inBothVariants('no downgrade', ({ admission, namespace }) => {
     return [patched, await api.call({ method: 'PUT', path, body })];
   }
 
-  it('permits each step that names its target, and no other', async () => {
+  it('admission permits each downgrade whose annotation names its target, and no other', async () => {
     const { api } = admission();
     const path = pathOf(kind('RayCluster'), namespace, 'permitted');
     const body = aManifest('RayCluster', namespace, 'permitted', { spec: { rayVersion: '2.9.0' } });

@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict';
 import { before, it } from 'node:test';
 import { INGESTER_GROUP, INGESTER_VERSION } from '../../src/api/ingester.ts';
-import { defaultKinds } from '../../src/api/kinds.ts';
 import { FINALIZER, UNGUARDED_ANNOTATION } from '../../src/api/names.ts';
+import { defaultKinds } from '../../src/kinds/kinds.ts';
 import { type ApiAnswer, type ApiCall, contentTypes, pathOf } from '../support/api-server.ts';
 import { inBothVariants, OWNER, WRITER } from '../support/both-variants.ts';
 import { aManifest, kind } from '../support/cluster.ts';
@@ -84,7 +84,7 @@ inBothVariants('no unguarded write', ({ admission, namespace: NS, variant }) => 
   };
 
   for (const { kind: kindName, plural } of defaultKinds) {
-    it(`refuses a ${kindName} that says of itself that it is being deleted, however it is created`, async () => {
+    it(`admission refuses a ${kindName} that says of itself that it is being deleted, however it is created`, async () => {
       for (const [index, forged] of forgeries.entries()) {
         const name = `forged-${index}`;
         const body = { ...aManifest(kindName, NS, name, { spec: {} }), metadata: { ...forged, name } };
@@ -93,13 +93,13 @@ inBothVariants('no unguarded write', ({ admission, namespace: NS, variant }) => 
     });
   }
 
-  it('refuses an Ingester that says of itself that it is being deleted, however it is created', async () => {
+  it('admission refuses an Ingester that says of itself that it is being deleted, however it is created', async () => {
     const metadata = { name: 'main', deletionTimestamp: '1999-01-01T00:00:00Z' };
     const body = { ...anIngester, metadata };
     await attack(ingesters, body, false);
   });
 
-  it('refuses a CRD of the group that says of itself that it is being deleted, however it is created', async () => {
+  it('admission refuses a CRD of the group that says of itself that it is being deleted, however it is created', async () => {
     for (const request of creates(CRDS, aCrd(`gadgetsof${variant}`, { deletionTimestamp: '1999-01-01T00:00:00Z' }))) {
       // A CRD cannot have a generated name.
       if (JSON.stringify(request.body).includes('generateName')) continue;
@@ -107,7 +107,7 @@ inBothVariants('no unguarded write', ({ admission, namespace: NS, variant }) => 
     }
   });
 
-  it('takes a deletionTimestamp that is null for what it is: nothing', async () => {
+  it('admission takes a deletionTimestamp of null for none', async () => {
     const metadata = { name: 'null-time', deletionTimestamp: null, creationTimestamp: null };
     const body = { ...aManifest('Model', NS, 'null-time'), metadata };
     const path = pathOf(Model, NS, 'null-time') + query(...MANAGER);
@@ -116,7 +116,7 @@ inBothVariants('no unguarded write', ({ admission, namespace: NS, variant }) => 
     assert.deepEqual(made.body.metadata.finalizers, [FINALIZER]);
   });
 
-  it('keeps the finalizer on an object whose update says that it is being deleted', async () => {
+  it('admission keeps the finalizer on an object whose update says that it is being deleted', async () => {
     const path = pathOf(Model, NS, 'updated');
     await must({ method: 'POST', path: pathOf(Model, NS), body: aManifest('Model', NS, 'updated') });
     const metadata = { name: 'updated', finalizers: [], deletionTimestamp: '1999-01-01T00:00:00Z' };
@@ -145,7 +145,7 @@ inBothVariants('no unguarded write', ({ admission, namespace: NS, variant }) => 
   const strip = { metadata: { finalizers: null } };
   const stripped = { metadata: { ...optOut.metadata, ...strip.metadata } };
 
-  it('lets nobody opt an object out who may not delete it, and guards it all the same', async () => {
+  it('admission lets no user opt an object out who may not delete it, and guards the object all the same', async () => {
     const path = pathOf(Model, NS, 'opted-out');
     await must({ method: 'POST', path: pathOf(Model, NS), body: aManifest('Model', NS, 'opted-out') });
     const { resourceVersion } = (await must({ method: 'GET', path })).metadata;
@@ -180,12 +180,12 @@ inBothVariants('no unguarded write', ({ admission, namespace: NS, variant }) => 
     assert.equal(metadata.annotations?.[UNGUARDED_ANNOTATION], undefined);
   });
 
-  it('lets a user opt an object out who may delete it, and guards it again when the mark goes', async () => {
-    const path = pathOf(Model, NS, 'released');
-    await must({ method: 'POST', path: pathOf(Model, NS), body: aManifest('Model', NS, 'released') });
+  it('admission lets a user opt an object out who may delete it, and guards the object again when the mark goes', async () => {
+    const path = pathOf(Model, NS, 'without-finalizer');
+    await must({ method: 'POST', path: pathOf(Model, NS), body: aManifest('Model', NS, 'without-finalizer') });
     const merge = { method: 'PATCH', path, contentType: contentTypes.merge } as const;
-    const released = await eventually(() => must({ ...merge, body: stripped, as: OWNER }));
-    assert.equal(released.metadata.finalizers, undefined);
+    const stored = await eventually(() => must({ ...merge, body: stripped, as: OWNER }));
+    assert.equal(stored.metadata.finalizers, undefined);
     const body = { metadata: { annotations: { [UNGUARDED_ANNOTATION]: null } } };
     assert.deepEqual((await must({ ...merge, body, as: WRITER })).metadata.finalizers, [FINALIZER]);
   });

@@ -8,7 +8,7 @@ import type { JsonPatch, ObjectRef } from '../../src/kube/client.ts';
 import { KubeError } from '../../src/kube/errors.ts';
 import { HttpKubeClient } from '../../src/kube/http/http-client.ts';
 import { type ChildKind, childKinds, jobKind } from '../../src/lifecycle/children/kinds.ts';
-import { type LifecyclePasses, useLifecyclePasses } from '../support/lifecycle-passes.ts';
+import { type LifecycleHarness, useLifecycleHarness } from '../support/lifecycle-harness.ts';
 
 const noTasks = { migrate: { disabled: true }, init: { disabled: true } };
 const labels = { app: 'theirs' };
@@ -42,12 +42,12 @@ const foreign: readonly (readonly [kind: ChildKind, name: string, body: object])
   [childKinds.networkPolicy, 'one-sync', { spec: { podSelector: { matchLabels: labels } } }],
 ];
 
-async function takenBy(passes: LifecyclePasses, taken: typeof foreign): Promise<readonly KubernetesObject[]> {
-  return Promise.all(taken.map(([kind, name, body]) => passes.create(kind, name, body)));
+async function takenBy(harness: LifecycleHarness, taken: typeof foreign): Promise<readonly KubernetesObject[]> {
+  return Promise.all(taken.map(([kind, name, body]) => harness.create(kind, name, body)));
 }
 
-async function assertTold(passes: LifecyclePasses, keys: readonly string[]): Promise<void> {
-  const { status, reason, message } = await passes.condition('ForeignObjects');
+async function assertTold(harness: LifecycleHarness, keys: readonly string[]): Promise<void> {
+  const { status, reason, message } = await harness.condition('ForeignObjects');
   assert.deepEqual([status, reason], ['True', 'NameTaken']);
   for (const key of keys) {
     assert.ok(message.includes(key), `${key} is not named: ${message}`);
@@ -70,54 +70,54 @@ class DiesBeforePatch extends HttpKubeClient {
   }
 }
 
-const use = useLifecyclePasses();
+const use = useLifecycleHarness();
 
-describe('a ConfigMap or Job of somebody else with the name of a task', () => {
-  it('is not mounted into a Job, and the condition says which it is; freed, the task runs with its own', async () => {
-    const passes = await use();
-    const theirs = await passes.create(childKinds.configMap, 'one-tasks-config', theirConfig);
-    await passes.ask({});
-    await passes.pass(6);
-    assert.equal(await passes.find(jobKind, 'one-migrate'), undefined);
-    assert.deepEqual(await passes.find(childKinds.configMap, 'one-tasks-config'), theirs);
-    await assertTold(passes, ['ConfigMap/one-tasks-config']);
-    assert.equal((await passes.condition('LifecycleComplete')).reason, 'NameTaken');
-    await passes.remove(childKinds.configMap, 'one-tasks-config');
-    await passes.pass(2);
-    assert.notEqual(await passes.find(jobKind, 'one-migrate'), undefined);
-    assert.equal((await passes.condition('ForeignObjects')).status, 'False');
-    assert.equal((await passes.condition('LifecycleComplete')).reason, 'TaskInProgress');
+describe('a ConfigMap or Job of another owner with the name of a task', () => {
+  it('is not mounted into a Job, and the condition names it; once the name is free, the task runs with its own', async () => {
+    const harness = await use();
+    const theirs = await harness.create(childKinds.configMap, 'one-tasks-config', theirConfig);
+    await harness.ask({});
+    await harness.reconcile(6);
+    assert.equal(await harness.find(jobKind, 'one-migrate'), undefined);
+    assert.deepEqual(await harness.find(childKinds.configMap, 'one-tasks-config'), theirs);
+    await assertTold(harness, ['ConfigMap/one-tasks-config']);
+    assert.equal((await harness.condition('LifecycleComplete')).reason, 'NameTaken');
+    await harness.remove(childKinds.configMap, 'one-tasks-config');
+    await harness.reconcile(2);
+    assert.notEqual(await harness.find(jobKind, 'one-migrate'), undefined);
+    assert.equal((await harness.condition('ForeignObjects')).status, 'False');
+    assert.equal((await harness.condition('LifecycleComplete')).reason, 'TaskInProgress');
   });
 
-  it('is not taken for its own run: the condition says so instead of "in progress"; freed, the task runs', async () => {
-    const passes = await use();
-    const theirs = await passes.create(jobKind, 'one-migrate', { spec: { template } });
-    await passes.ask({});
-    await passes.pass(6);
-    assert.equal((await passes.find(jobKind, 'one-migrate'))?.metadata.uid, theirs.metadata.uid);
-    await assertTold(passes, ['Job/one-migrate']);
-    assert.equal((await passes.condition('LifecycleComplete')).reason, 'NameTaken');
-    await passes.client.delete(
-      { resource: jobKind.resource, namespace: passes.namespace, name: 'one-migrate' },
+  it('is not taken for the run of the task: the condition names it instead of "in progress"; once the name is free, the task runs', async () => {
+    const harness = await use();
+    const theirs = await harness.create(jobKind, 'one-migrate', { spec: { template } });
+    await harness.ask({});
+    await harness.reconcile(6);
+    assert.equal((await harness.find(jobKind, 'one-migrate'))?.metadata.uid, theirs.metadata.uid);
+    await assertTold(harness, ['Job/one-migrate']);
+    assert.equal((await harness.condition('LifecycleComplete')).reason, 'NameTaken');
+    await harness.client.delete(
+      { resource: jobKind.resource, namespace: harness.namespace, name: 'one-migrate' },
       { propagationPolicy: 'Background' },
     );
-    await passes.pass(2);
-    const own = await passes.find(jobKind, 'one-migrate');
+    await harness.reconcile(2);
+    const own = await harness.find(jobKind, 'one-migrate');
     assert.equal(own?.metadata.labels?.['michelangelo/ingester'], 'one');
-    assert.equal((await passes.condition('LifecycleComplete')).reason, 'TaskInProgress');
+    assert.equal((await harness.condition('LifecycleComplete')).reason, 'TaskInProgress');
   });
 });
 
-describe('objects of others with the names of children', () => {
-  it('stay as they are, whatever their kind; nothing mounts them, leads to them or scales them', async () => {
-    const passes = await use();
-    const theirs = await takenBy(passes, foreign);
-    await passes.ask(everything);
-    await passes.pass(6);
-    const after = await Promise.all(foreign.map(([kind, name]) => passes.find(kind, name)));
+describe('objects of other owners with the names of children', () => {
+  it('stay as they are, whatever their kind; the controller does not mount them, route to them or scale them', async () => {
+    const harness = await use();
+    const theirs = await takenBy(harness, foreign);
+    await harness.ask(everything);
+    await harness.reconcile(6);
+    const after = await Promise.all(foreign.map(([kind, name]) => harness.find(kind, name)));
     assert.deepEqual(after, theirs);
     await assertTold(
-      passes,
+      harness,
       foreign.map(([kind, name]) => `${kind.kind}/${name}`),
     );
     for (const [kind, name] of [
@@ -126,71 +126,71 @@ describe('objects of others with the names of children', () => {
       [childKinds.autoscaler, 'one-sync'],
       [childKinds.ingress, 'one-query'],
     ] as const) {
-      assert.equal(await passes.find(kind, name), undefined, `${kind.kind}/${name} was made`);
+      assert.equal(await harness.find(kind, name), undefined, `${kind.kind}/${name} was made`);
     }
-    for (const [kind, name] of foreign) await passes.remove(kind, name);
-    await passes.pass(2);
-    assert.notEqual(await passes.find(childKinds.deployment, 'one-query'), undefined);
-    assert.notEqual(await passes.find(childKinds.ingress, 'one-query'), undefined);
+    for (const [kind, name] of foreign) await harness.remove(kind, name);
+    await harness.reconcile(2);
+    assert.notEqual(await harness.find(childKinds.deployment, 'one-query'), undefined);
+    assert.notEqual(await harness.find(childKinds.ingress, 'one-query'), undefined);
   });
 
   it('are not scaled where they are a Deployment, nor published where they are a Service', async () => {
-    const passes = await use();
-    const theirs = await passes.create(childKinds.deployment, 'one-sync', { spec: workload });
-    await passes.ask(everything);
-    await passes.pass(6);
-    assert.deepEqual(await passes.find(childKinds.deployment, 'one-sync'), theirs);
-    assert.equal(await passes.find(childKinds.autoscaler, 'one-sync'), undefined);
-    assert.notEqual(await passes.find(childKinds.autoscaler, 'one-query'), undefined);
-    await assertTold(passes, ['Deployment/one-sync']);
+    const harness = await use();
+    const theirs = await harness.create(childKinds.deployment, 'one-sync', { spec: workload });
+    await harness.ask(everything);
+    await harness.reconcile(6);
+    assert.deepEqual(await harness.find(childKinds.deployment, 'one-sync'), theirs);
+    assert.equal(await harness.find(childKinds.autoscaler, 'one-sync'), undefined);
+    assert.notEqual(await harness.find(childKinds.autoscaler, 'one-query'), undefined);
+    await assertTold(harness, ['Deployment/one-sync']);
   });
 
-  it('take the place of a configuration: the Deployment that would mount it goes', async () => {
-    const passes = await use();
-    await passes.ask(everything);
-    await passes.pass(4);
-    assert.notEqual(await passes.find(childKinds.deployment, 'one-sync'), undefined);
-    await passes.remove(childKinds.configMap, 'one-sync-config');
-    await passes.create(childKinds.configMap, 'one-sync-config', theirConfig);
-    await passes.pass(2);
+  it('are not mounted where they are a configuration: the Deployment that would mount one is deleted', async () => {
+    const harness = await use();
+    await harness.ask(everything);
+    await harness.reconcile(4);
+    assert.notEqual(await harness.find(childKinds.deployment, 'one-sync'), undefined);
+    await harness.remove(childKinds.configMap, 'one-sync-config');
+    await harness.create(childKinds.configMap, 'one-sync-config', theirConfig);
+    await harness.reconcile(2);
     // Nothing collects garbage here: what is deleted in the foreground stays, marked.
-    const left = await passes.find(childKinds.deployment, 'one-sync');
+    const left = await harness.find(childKinds.deployment, 'one-sync');
     assert.notEqual(left === undefined ? '' : left.metadata.deletionTimestamp, undefined);
-    await assertTold(passes, ['ConfigMap/one-sync-config']);
+    await assertTold(harness, ['ConfigMap/one-sync-config']);
   });
 });
 
-describe('an object of somebody else that appears at the moment of writing', () => {
+describe('an object of another owner that appears at the moment of writing', () => {
   it('is not taken over by force', async () => {
-    const passes = await use();
-    const theirs = await passes.create(childKinds.configMap, 'one-sync-config', theirConfig);
-    await passes.ask({ components: { sync: {} }, lifecycle: noTasks });
-    const early = new LooksTooEarly(passes.transport);
-    for (let pass = 0; pass < 4; pass += 1) await passes.pass(1, early).catch(() => undefined);
-    assert.deepEqual(await passes.find(childKinds.configMap, 'one-sync-config'), theirs);
-    assert.equal(await passes.find(childKinds.deployment, 'one-sync'), undefined);
+    const harness = await use();
+    const theirs = await harness.create(childKinds.configMap, 'one-sync-config', theirConfig);
+    await harness.ask({ components: { sync: {} }, lifecycle: noTasks });
+    const early = new LooksTooEarly(harness.transport);
+    for (let count = 0; count < 4; count += 1) await harness.reconcile(1, early).catch(() => undefined);
+    assert.deepEqual(await harness.find(childKinds.configMap, 'one-sync-config'), theirs);
+    assert.equal(await harness.find(childKinds.deployment, 'one-sync'), undefined);
   });
 });
 
-describe('an object that was created', () => {
+describe('a Deployment that the controller created', () => {
   for (const [when, isKilled] of [
     ['at once', false],
     ['after a kill between its two writes', true],
   ] as const) {
-    it(`loses what is not asked for any more, ${when}: nothing owns its fields but what is applied`, async () => {
-      const passes = await use();
-      await passes.ask({ components: { sync: {} }, lifecycle: noTasks, forceReload: 'a' });
+    it(`loses a variable that the resource no longer asks for, ${when}: no manager but the apply owns its fields`, async () => {
+      const harness = await use();
+      await harness.ask({ components: { sync: {} }, lifecycle: noTasks, forceReload: 'a' });
       if (isKilled) {
-        const killed = new DiesBeforePatch(passes.transport);
-        for (let pass = 0; pass < 6; pass += 1) await passes.pass(1, killed).catch(() => undefined);
+        const killed = new DiesBeforePatch(harness.transport);
+        for (let count = 0; count < 6; count += 1) await harness.reconcile(1, killed).catch(() => undefined);
       }
-      await passes.pass(4);
-      const made = JSON.stringify(await passes.find(childKinds.deployment, 'one-sync'));
+      await harness.reconcile(4);
+      const made = JSON.stringify(await harness.find(childKinds.deployment, 'one-sync'));
       assert.match(made, /INGESTER_FORCE_RELOAD/);
       assert.doesNotMatch(made, /michelangelo\/created/);
-      await passes.ask({ components: { sync: {} }, lifecycle: noTasks });
-      await passes.pass(2);
-      const changed = JSON.stringify(await passes.find(childKinds.deployment, 'one-sync'));
+      await harness.ask({ components: { sync: {} }, lifecycle: noTasks });
+      await harness.reconcile(2);
+      const changed = JSON.stringify(await harness.find(childKinds.deployment, 'one-sync'));
       assert.doesNotMatch(changed, /INGESTER_FORCE_RELOAD/);
     });
   }

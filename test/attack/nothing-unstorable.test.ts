@@ -21,7 +21,7 @@ const nested = (levels: number): string => `${'{"a":'.repeat(levels)}1${'}'.repe
 const run = (name: string, input: string): string =>
   `{"apiVersion":"michelangelo.api/v2","kind":"PipelineRun","metadata":{"name":"${name}"},"spec":{"input":${input}}}`;
 
-describe('nothing that cannot be stored', () => {
+describe('admission of objects that cannot be stored', () => {
   const admission = useAdmission();
   const call = (request: ApiCall): Promise<ApiAnswer> => admission().api.call(request);
   const collection = pathOf(PipelineRun, NS);
@@ -99,7 +99,7 @@ describe('nothing that cannot be stored', () => {
   });
 });
 
-describe('an object that came in while no webhook asked', () => {
+describe('an object that was created while no webhook was called', () => {
   const bundle = useBundle();
   let cluster: Cluster;
   let api: ApiServer;
@@ -151,7 +151,7 @@ describe('an object that came in while no webhook asked', () => {
     });
   }
 
-  it('does not keep its namespace', async () => {
+  it('does not keep its namespace from being deleted', async () => {
     await cluster.kubectl('delete', 'namespace', NS, '--timeout=60s');
     const restored = (await cluster.rows(PipelineRun, NS)).filter((row) => row['evict_time'] === null);
     assert.equal(restored.length, 4);

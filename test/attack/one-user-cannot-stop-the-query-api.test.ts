@@ -6,7 +6,7 @@ import { after, before, describe, it } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createConnection } from 'mysql2/promise';
 import { systemClock } from '../../src/base/clock.ts';
-import { MysqlMetadataStorage } from '../../src/storage/mysql/mysql-storage.ts';
+import { MysqlMetadataStorage } from '../../src/storage/mysql/store/mysql-storage.ts';
 import { ApiServer } from '../support/api-server.ts';
 import { eventually } from '../support/eventually.ts';
 import { aModelRow } from '../support/objects.ts';
@@ -100,7 +100,7 @@ describe('the query API under attack', () => {
     for (const socket of sockets) socket.destroy();
   });
 
-  it('asks the database nothing for a selector that no person has written', async () => {
+  it('asks the database nothing for a selector that is longer than users write', async () => {
     const executed = async (): Promise<number> => {
       const [row] = await bundle().database.query("SHOW GLOBAL STATUS LIKE 'Com_stmt_execute'");
       return Number(row?.['Value']);
@@ -112,7 +112,7 @@ describe('the query API under attack', () => {
     assert.equal(status, 400);
   });
 
-  it('ends what runs in the database when its client leaves', async () => {
+  it('ends a query in the database when its client leaves', async () => {
     const { server: mysql, database } = bundle();
     const { host, port, rootUser: user, rootPassword: password } = mysql;
     const lock = await createConnection({ host, port, user, password, database: database.name });
@@ -181,7 +181,7 @@ describe('the query API under attack', () => {
     });
   }
 
-  it('asks little about tokens that nobody gave out, and keeps those that are good', async () => {
+  it('asks the API server little about invented tokens, and keeps the answers about valid ones', async () => {
     assert.ok(server !== undefined);
     const { url, caPem } = server;
     await proveServed();

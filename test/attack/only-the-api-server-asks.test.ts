@@ -58,7 +58,7 @@ describe('a webhook with a client authority, and an API server that shows its ce
     assert.ok((await admission().calls('/validate')) > 0);
   });
 
-  it('answers nobody else, and before their body has come', async () => {
+  it('refuses every other client, before its body has come', async () => {
     const mark = { metadata: { name: 'a', annotations: { 'michelangelo/Deleting': 'true' } } };
     const forged = JSON.stringify(
       aReview({ operation: 'UPDATE', object: mark, oldObject: { metadata: { name: 'a' } } }),

@@ -60,7 +60,7 @@ const writes = fc.record({
   as: fc.constantFrom(OWNER, WRITER),
   verb: fc.constantFrom(
     ...(['create', 'create', 'generate', 'replace', 'replace', 'merge', 'merge', 'json', 'strategic'] as const),
-    ...(['apply', 'apply', 'apply', 'delete', 'release', 'release'] as const),
+    ...(['apply', 'apply', 'apply', 'delete', 'remove-finalizer', 'remove-finalizer'] as const),
   ),
   subresource: fc.constantFrom('', '', '', '', '', '', '/status', '/scale'),
   query: fc.constantFrom('', '', '', 'dryRun=All'),
@@ -73,7 +73,7 @@ type Write = typeof writes extends fc.Arbitrary<infer T> ? T : never;
 inBothVariants('random writes', ({ admission, namespace }) => {
   const call = async (request: ApiCall): Promise<number> => (await admission().api.call(request)).status;
 
-  it(`leave nothing unguarded and nothing gone back (seed ${SEED}, ${WRITES} writes)`, async (context) => {
+  it(`random writes leave no object unguarded and no version gone back (seed ${SEED}, ${WRITES} writes)`, async (context) => {
     // A kind that was installed a moment ago may not be served yet.
     let before = await eventually(stored);
     const statuses = new Map<string, number>();
@@ -121,7 +121,7 @@ inBothVariants('random writes', ({ admission, namespace }) => {
     const resourceVersion = typeof stored === 'string' ? { resourceVersion: stored } : {};
     return {
       ...shapes[write.verb]({ write, collection, resourceVersion }),
-      as: write.verb === 'release' ? RECONCILER : as,
+      as: write.verb === 'remove-finalizer' ? RECONCILER : as,
     };
   }
 });
@@ -168,14 +168,14 @@ const shapes: Readonly<Record<Write['verb'], (shaping: Shaping) => ApiCall>> = {
     return { method: 'PATCH', path, body: { ...contentOf(write), metadata }, contentType: contentTypes.apply };
   },
   delete: ({ write, collection }) => ({ method: 'DELETE', path: `${collection}/${write.name}${end(write)}` }),
-  release: ({ write, collection }) => {
+  'remove-finalizer': ({ write, collection }) => {
     const path = `${collection}/${write.name}`;
-    return { method: 'PATCH', path, body: releaseBody, contentType: contentTypes.json };
+    return { method: 'PATCH', path, body: removalBody, contentType: contentTypes.json };
   },
 };
 
 /** As the reconciler does: only what is being deleted loses its finalizers. */
-const releaseBody = [
+const removalBody = [
   { op: 'test', path: '/metadata/deletionGracePeriodSeconds', value: 0 },
   { op: 'remove', path: '/metadata/finalizers' },
 ];

@@ -1,4 +1,4 @@
-// Whoever removes the bundle without having drained it gets the drain done, or a refusal that names the command; never half
+// A user who removes the bundle without `ingester uninstall` gets that done, or a refusal that names it; never half
 // an installation that can neither work nor be removed.
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -15,9 +15,9 @@ import { eventually } from '../support/eventually.ts';
 const SYSTEM = 'ingester-system';
 const MODELS = 'models.michelangelo.api';
 const RECONCILER = ['-n', SYSTEM, 'deployment/ingester-reconciler'];
-const REASON = /run "ingester drain" first, or apply drain\.yaml/;
+const REASON = /run "ingester uninstall" first, or apply uninstall\.yaml/;
 
-describe('an uninstallation without a drain', async () => {
+describe('a removal without `ingester uninstall`', async () => {
   const preparation = { env: process.env, progress: () => undefined, signal: undefined };
   const helmPath = await findGoProgram(goPrograms.helm, preparation);
   const withHelm = { skip: helmPath === undefined ? 'needs Go on PATH to build Helm' : false };
@@ -71,7 +71,7 @@ describe('an uninstallation without a drain', async () => {
   });
 
   it(
-    'by helm is refused with the command where hooks are off, leaves what works, and drains where they are on',
+    'by helm is refused with the command where hooks are off, leaves what works, and uninstalls where they are on',
     withHelm,
     async () => {
       const chart = join(home, 'chart');
@@ -91,17 +91,17 @@ describe('an uninstallation without a drain', async () => {
       assert.notEqual(refused.code, 0);
       assert.match(refused.stderr, REASON);
       await stillWorks('deleted');
-      const drained = await helm('uninstall', 'ingester');
-      assert.equal(drained.code, 0, drained.stderr);
+      const removed = await helm('uninstall', 'ingester');
+      assert.equal(removed.code, 0, removed.stderr);
       await nothingIsLeft('kept');
     },
   );
 
-  it('by kubectl is refused with the command, leaves what works, and is done after the drain', async () => {
+  it('by kubectl is refused with the command, leaves what works, and is done after the uninstall', async () => {
     const folder = join(home, 'release');
     await writeReleaseManifests({ kubectl: cluster.controlPlane.kubectl, folder });
-    const [crds, install, drain] = ['install-crds.yaml', 'install-no-cert-manager.yaml', 'drain.yaml'].map((name) =>
-      join(folder, name),
+    const [crds, install, uninstall] = ['install-crds.yaml', 'install-no-cert-manager.yaml', 'uninstall.yaml'].map(
+      (name) => join(folder, name),
     );
     await kubectl('apply', '--server-side', '--force-conflicts', '-f', crds ?? '', '-f', install ?? '');
     await kubectl('wait', '-n', SYSTEM, '--for=condition=Complete', '--timeout=180s', 'job/ingester-probe');
@@ -112,9 +112,9 @@ describe('an uninstallation without a drain', async () => {
     assert.notEqual(refused.code, 0);
     assert.match(refused.stderr, REASON);
     await stillWorks('deleted-too');
-    await kubectl('apply', '-f', drain ?? '');
-    await kubectl('wait', '-n', SYSTEM, '--for=condition=Complete', '--timeout=120s', 'job/ingester-drain');
-    await kubectl('delete', '-f', drain ?? '', '-f', install ?? '', '--ignore-not-found', '--timeout=120s');
+    await kubectl('apply', '-f', uninstall ?? '');
+    await kubectl('wait', '-n', SYSTEM, '--for=condition=Complete', '--timeout=120s', 'job/ingester-uninstall');
+    await kubectl('delete', '-f', uninstall ?? '', '-f', install ?? '', '--ignore-not-found', '--timeout=120s');
     await nothingIsLeft('kept-too');
   });
 });

@@ -119,9 +119,9 @@ interface Started {
 /** Starts the webhook several times; the last one runs on. */
 async function startMeasured(place: Place, certDir: string, program: ShippedProgram): Promise<Started> {
   const [port, healthPort] = [await freePort(), await freePort()];
-  const webhook = { bindAddress: `127.0.0.1:${port}`, certDir, shutdownDelay: '0s' };
+  const configuration = { server: { bindAddress: `127.0.0.1:${port}`, certDir }, webhook: { shutdownDelay: '0s' } };
   const { main, env } = program;
-  const process = createRole({ role: 'webhook', main, ...place, configuration: { webhook }, healthPort, env });
+  const process = createRole({ role: 'webhook', main, ...place, configuration, healthPort, env });
   await process.start();
   const times: number[] = [];
   for (let start = 0; start < STARTS; start += 1) {

@@ -2,9 +2,9 @@
 // with prepared statements. It knows no outcomes, no locks and no queue, and its parameters are ready before the clock
 // starts.
 import type { Connection } from 'mysql2/promise';
-import { pendingWrite } from '../../src/storage/mysql/pending-write.ts';
+import { type KindStatements, statementsFor } from '../../src/storage/mysql/schema/statements.ts';
 import { toSqlTime } from '../../src/storage/mysql/sql-time.ts';
-import { type KindStatements, statementsFor } from '../../src/storage/mysql/statements.ts';
+import { pendingWrite } from '../../src/storage/mysql/store/pending-write.ts';
 import type { ObjectRow } from '../../src/storage/row.ts';
 
 const MAIN_ROWS = 64;

@@ -1,5 +1,5 @@
 // What the promise of the product costs: deletions, evictions and restarts of many objects, on real parts.
-import { defaultKinds } from '../../src/api/kinds.ts';
+import { defaultKinds } from '../../src/kinds/kinds.ts';
 import { type Bench, type BenchReport, type BenchSize, rounded } from './report.ts';
 import { parallel, resource, uids, World } from './sync-world.ts';
 import { until } from './until.ts';
@@ -51,7 +51,7 @@ async function restart(world: World, report: BenchReport, objects: number): Prom
   report.figure('restart_row_writes', writes);
 }
 
-/** Every list is complete and nobody works or waits for work. */
+/** Every list is complete, and no worker is busy or waits for work. */
 function settled(world: World): Promise<number> {
   const idle = async (): Promise<boolean> => {
     if (world.comparedKinds() < defaultKinds.length) return false;
@@ -135,11 +135,11 @@ async function deletions(world: World, report: BenchReport): Promise<void> {
   report.note(`${leaving.length} objects wait for their deletion`);
   await world.bundle.reconciler.start();
   let left = leaving.length;
-  const released = async (): Promise<boolean> => {
+  const gone = async (): Promise<boolean> => {
     if ((await world.count('delete_time IS NULL AND evict_time IS NULL')) > 0) return false;
     return (left = (await world.objects()).length) === 0;
   };
-  const ended = await until(released, LIMIT_MS, 'every object is gone', ROWS_POLL_MS).catch(() => Date.now());
+  const ended = await until(gone, LIMIT_MS, 'every object is gone', ROWS_POLL_MS).catch(() => Date.now());
   const rows = await world.query(
     `SELECT uid, CAST(res_version AS CHAR) AS v FROM \`pipelinerun\` WHERE delete_time IS NOT NULL`,
   );

@@ -1,9 +1,10 @@
 // Whether the memory stays bounded, whatever the size and number of objects: the built program with its shipped settings.
 import { setTimeout as delay } from 'node:timers/promises';
-import { defaultKinds } from '../../src/api/kinds.ts';
 import { UNGUARDED_ANNOTATION } from '../../src/api/names.ts';
 import type { KubernetesObject } from '../../src/api/object.ts';
 import { CodedError } from '../../src/base/errors.ts';
+import { defaultKinds } from '../../src/kinds/kinds.ts';
+import { leases } from '../../src/kube/resources.ts';
 import { type Bench, type BenchReport, type BenchSize, rounded } from './report.ts';
 import { kind, memoryMib, parallel, resource, uids, World } from './sync-world.ts';
 import { until } from './until.ts';
@@ -122,9 +123,8 @@ async function standby(world: World, report: BenchReport, deletions: number): Pr
   report.figure('standby_rss_growth_mib', rounded(Math.max(0, after - before), 1));
 }
 
-/** For a day, by nobody. */
+/** For a day, by a holder that does not exist. */
 async function holdLease(world: World): Promise<void> {
-  const leases = { group: 'coordination.k8s.io', version: 'v1', plural: 'leases' };
   const now = new Date().toISOString().replace('Z', '000Z');
   const metadata = { name: 'ingester-reconciler', namespace: 'ingester-system' };
   const spec = { holderIdentity: 'bench', leaseDurationSeconds: 86_400, acquireTime: now, renewTime: now };

@@ -1,11 +1,11 @@
 // What honest users get of the query API while one user holds readers that take nothing, bodies that never end, and asks for
-// selectors that no person writes: the built program with the limits that are shipped, before a real API server and MySQL.
+// selectors that no user writes: the built program with the limits that are shipped, before a real API server and MySQL.
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { TLSSocket } from 'node:tls';
 import { type Bundle, startBundle } from '../../hack/local/bundle.ts';
 import { systemClock } from '../../src/base/clock.ts';
-import { MysqlMetadataStorage } from '../../src/storage/mysql/mysql-storage.ts';
+import { MysqlMetadataStorage } from '../../src/storage/mysql/store/mysql-storage.ts';
 import { ApiServer } from '../support/api-server.ts';
 import { aModelRow } from '../support/objects.ts';
 import { createModelReaders, createUser, type QueryUser } from '../support/query/attackers.ts';
@@ -26,7 +26,7 @@ const HOLD_MS = 5000;
 const SELECTORS = 4;
 const CALM_MS = 5000;
 const ATTACK_MS = 20_000;
-/** Between two reads of one user: a person, or a controller that looks again. */
+/** Between two reads of one user: a human user, or a controller that looks again. */
 const PAUSE_MS = 100;
 /** A user whose read takes longer than this was not served. */
 const PATIENCE_MS = 10_000;
@@ -81,7 +81,7 @@ async function attacked(report: BenchReport, honest: readonly QueryUser[], attac
   const reads = await readsOf(honest, ATTACK_MS);
   end.abort();
   await attack;
-  for (const [read, { times, refused }] of Object.entries({ 'nobody attacks': calm, 'one user attacks': reads })) {
+  for (const [read, { times, refused }] of Object.entries({ 'no user attacks': calm, 'one user attacks': reads })) {
     const served = { served: times.length, 'not served': refused };
     report.row({ read, ...served, 'p50 ms': rounded(median(times)), 'p99 ms': rounded(quantile(times, 0.99)) });
   }

@@ -1,13 +1,15 @@
 // The query API in a process of its own, so that its memory is its own; every request is one of the same user, who may
 // read everything: what is measured is the way from MySQL to the client.
-import { defaultKinds } from '../../src/api/kinds.ts';
-import { createQueryWrites } from '../../src/app/query-writes.ts';
+
+import { createQueryWrites } from '../../src/app/query/query-writes.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import { listen, portOf } from '../../src/base/https-server.ts';
 import { createLogger } from '../../src/base/logger.ts';
+import { defaultKinds } from '../../src/kinds/kinds.ts';
+import { encodeObject } from '../../src/proto/encode.ts';
 import { createQueryApp } from '../../src/query/app.ts';
-import { MysqlMetadataStorage } from '../../src/storage/mysql/mysql-storage.ts';
 import type { MysqlOptions } from '../../src/storage/mysql/pool.ts';
+import { MysqlMetadataStorage } from '../../src/storage/mysql/store/mysql-storage.ts';
 import { QueryTemplates } from '../../src/storage/query-templates.ts';
 import { maskedValues } from '../../src/storage/sensitive.ts';
 import { FakeKubeClient } from '../support/fake-kube-client.ts';
@@ -26,7 +28,7 @@ const app = createQueryApp({
   storage,
   templates: new QueryTemplates(defaultKinds),
   client,
-  writes: createQueryWrites({ client, storage, sensitive: maskedValues, clock: systemClock }),
+  writes: createQueryWrites({ client, storage, sensitive: maskedValues, clock: systemClock, encode: encodeObject }),
   authenticator: { authenticate: () => Promise.resolve({ name: 'bench', uid: '', groups: [], extra: {} }) },
   authorizer: {
     require: () => Promise.resolve(),

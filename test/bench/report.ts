@@ -1,4 +1,4 @@
-/** What a bench tells. People read the lines and the table; machines read the figures. */
+/** What a bench tells. Users read the lines and the table; machines read the figures. */
 export interface BenchReport {
   /** One line of progress or explanation. */
   note(text: string): void;

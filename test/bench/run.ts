@@ -1,4 +1,4 @@
-// Measures: npm run bench -- <name> [--json] [--objects=<number>]. A table for people; with --json the last line is one
+// Measures: npm run bench -- <name> [--json] [--objects=<number>]. A table for users; with --json the last line is one
 // object. Fewer objects are for a slow machine.
 import process from 'node:process';
 import { admissionBench } from './admission.ts';

@@ -132,7 +132,7 @@ async function measureQueue(): Promise<Figures> {
     const queue = new WorkQueue(systemClock);
     const started = performance.now();
     for (let key = 0; key < QUEUE_KEYS; key += 1) queue.add(`namespace/object-${key}`);
-    for (let taken = 0; taken < QUEUE_KEYS; taken += 1) queue.done((await queue.get()) ?? '');
+    for (let taken = 0; taken < QUEUE_KEYS; taken += 1) queue.done((await queue.get())?.key ?? '');
     rates.push((2 * QUEUE_KEYS) / ((performance.now() - started) / 1000));
   }
   return { queue_operations_per_second: median(rates) };

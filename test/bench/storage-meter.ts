@@ -10,7 +10,7 @@ export interface Cost {
   /** Milliseconds from the call to the commit, as the caller sees it. */
   readonly p50: number;
   readonly p99: number;
-  /** Microseconds of CPU per object. NaN where the server is somebody else's. */
+  /** Microseconds of CPU per object. NaN where the server is external. */
   readonly serverMicros: number;
   readonly clientMicros: number;
   readonly statementsPerObject: number;

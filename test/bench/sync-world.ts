@@ -6,15 +6,16 @@ import { createPool, type Pool, type RowDataPacket } from 'mysql2/promise';
 import { type Bundle, startBundle } from '../../hack/local/bundle.ts';
 import { probe, type RoleOptions } from '../../hack/local/role-process.ts';
 import type { KindDefinition } from '../../src/api/kind.ts';
-import { defaultKinds } from '../../src/api/kinds.ts';
 import { GROUP, VERSION } from '../../src/api/names.ts';
 import type { KubernetesObject } from '../../src/api/object.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import { CodedError } from '../../src/base/errors.ts';
+import { defaultKinds } from '../../src/kinds/kinds.ts';
 import type { KubeClient, ObjectRef, Resource } from '../../src/kube/client.ts';
 import { isKubeError } from '../../src/kube/errors.ts';
 import { HttpKubeClient } from '../../src/kube/http/http-client.ts';
 import { PooledTransport } from '../../src/kube/http/transport.ts';
+import { namespaces } from '../../src/kube/resources.ts';
 import { kindNamed } from '../support/objects.ts';
 import { buildShipped, type ShippedProgram } from './shipped.ts';
 import { benchObject } from './storage-objects.ts';
@@ -63,7 +64,6 @@ export class World {
     const options = { startReconciler: false, shippedSettings: true, configuration, reconcilerProgram };
     const world = new World(await startBundle(options), program);
     await world.bundle.kubectl('delete', 'mutatingwebhookconfigurations,validatingwebhookconfigurations', '--all');
-    const namespaces = { group: '', version: 'v1', plural: 'namespaces' };
     for (let index = 0; index < NAMESPACES; index += 1) {
       const metadata = { name: `project-${index}` };
       await world.client.create(namespaces, '', { apiVersion: 'v1', kind: 'Namespace', metadata });

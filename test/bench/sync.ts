@@ -238,7 +238,7 @@ async function lag(world: World, report: BenchReport, rate: number): Promise<voi
 async function outage(world: World, report: BenchReport): Promise<void> {
   const { server } = world.bundle;
   if (server.external) {
-    report.note("outage: not measured, the MySQL server is somebody else's");
+    report.note('outage: not measured, the MySQL server is external');
     report.figure('outage_recovery_s', undefined);
     return;
   }

@@ -22,7 +22,7 @@ interface Given {
 
 const rowOf = (given: Given) => ({ ...aModelRow({ name: given.uid, ...given }), kind, columns: [] });
 
-/** What every MetadataStorage promises to whoever compares it with a cluster. */
+/** What every MetadataStorage promises to a caller that compares it with a cluster. */
 export function storageAuditContract(suite: string, storageFor: () => MetadataStorage): void {
   const put = async (state: RowState, given: Given): Promise<void> => {
     const storage = storageFor();
@@ -45,7 +45,7 @@ export function storageAuditContract(suite: string, storageFor: () => MetadataSt
       for (const { uid, state } of all.toReversed()) await put(state, { uid, resourceVersion: '9007199254740993' });
     });
 
-    it('are those in the states asked for, ordered by uid', async () => {
+    it('are the objects in the states asked for, ordered by uid', async () => {
       for (const wanted of [states, ['live', 'evicting'], ['evicted'], []] as const) {
         const found = await storageFor().identities(kind, { states: wanted, limit: 10_000 });
         assert.deepEqual(
@@ -55,7 +55,7 @@ export function storageAuditContract(suite: string, storageFor: () => MetadataSt
       }
     });
 
-    it('say who they are and how new', async () => {
+    it('have namespace, name, version and state', async () => {
       const [found] = await storageFor().identities(kind, { states, afterUid: 'identity-00', limit: 1 });
       assert.deepEqual(found, {
         uid: 'identity-01',
@@ -89,23 +89,23 @@ export function storageAuditContract(suite: string, storageFor: () => MetadataSt
     });
   });
 
-  describe(`${suite}, objects that vanished`, () => {
+  describe(`${suite}, missed deletes`, () => {
     it('are marked deleted at the version that was known, once', async () => {
       const storage = storageFor();
-      const id = { uid: 'vanished-live', resourceVersion: '5' };
+      const id = { uid: 'missed-live', resourceVersion: '5' };
       await put('live', id);
-      assert.equal(await storage.markVanished(kind, id, at, reason), 'updated');
+      assert.equal(await storage.markMissedDelete(kind, id, at, reason), 'updated');
       const stored = await storage.getById(kind, id.uid);
       assert.deepEqual([stored?.state, stored?.deleteTime, stored?.resourceVersion], ['deleted', atText, '5']);
-      assert.equal(await storage.markVanished(kind, id, new Date(), reason), 'unchanged');
+      assert.equal(await storage.markMissedDelete(kind, id, new Date(), reason), 'unchanged');
       assert.equal((await storage.getById(kind, id.uid))?.deleteTime, atText);
     });
 
     it('are evicted, not deleted, where eviction was requested', async () => {
       const storage = storageFor();
-      const id = { uid: 'vanished-evicting', resourceVersion: '5' };
+      const id = { uid: 'missed-evicting', resourceVersion: '5' };
       await put('evicting', id);
-      assert.equal(await storage.markVanished(kind, id, at, reason), 'updated');
+      assert.equal(await storage.markMissedDelete(kind, id, at, reason), 'updated');
       const stored = await storage.getById(kind, id.uid);
       assert.deepEqual([stored?.state, stored?.evictTime, stored?.deleteTime], ['evicted', atText, undefined]);
     });
@@ -114,43 +114,43 @@ export function storageAuditContract(suite: string, storageFor: () => MetadataSt
       const storage = storageFor();
       const second = 1000;
       for (const [uid, laterMs, state] of [
-        ['vanished-older', second, 'evicted'],
-        ['vanished-as-old', 0, 'deleted'],
-        ['vanished-younger', -second, 'deleted'],
+        ['missed-older', second, 'evicted'],
+        ['missed-as-old', 0, 'deleted'],
+        ['missed-younger', -second, 'deleted'],
       ] as const) {
         const id = { uid, resourceVersion: '5' };
         await put('live', id);
         const keptBefore = new Date(Date.parse(rowOf(id).createTime) + laterMs);
-        assert.equal(await storage.markVanished(kind, { ...id, keptBefore }, at, reason), 'updated');
+        assert.equal(await storage.markMissedDelete(kind, { ...id, keptBefore }, at, reason), 'updated');
         assert.equal((await storage.getById(kind, uid))?.state, state);
       }
     });
 
     it('are left alone where a newer state is stored', async () => {
       const storage = storageFor();
-      await put('live', { uid: 'vanished-newer', resourceVersion: '6' });
-      const outcome = await storage.markVanished(kind, { uid: 'vanished-newer', resourceVersion: '5' }, at, reason);
+      await put('live', { uid: 'missed-newer', resourceVersion: '6' });
+      const outcome = await storage.markMissedDelete(kind, { uid: 'missed-newer', resourceVersion: '5' }, at, reason);
       assert.equal(outcome, 'stale');
-      assert.equal((await storage.getById(kind, 'vanished-newer'))?.state, 'live');
+      assert.equal((await storage.getById(kind, 'missed-newer'))?.state, 'live');
     });
 
     it('are left alone where they have ended, or were never stored', async () => {
       const storage = storageFor();
-      await put('evicted', { uid: 'vanished-ended', resourceVersion: '5' });
-      for (const uid of ['vanished-ended', 'vanished-unknown']) {
-        assert.equal(await storage.markVanished(kind, { uid, resourceVersion: '5' }, at, reason), 'unchanged');
+      await put('evicted', { uid: 'missed-ended', resourceVersion: '5' });
+      for (const uid of ['missed-ended', 'missed-unknown']) {
+        assert.equal(await storage.markMissedDelete(kind, { uid, resourceVersion: '5' }, at, reason), 'unchanged');
       }
-      assert.equal((await storage.getById(kind, 'vanished-ended'))?.state, 'evicted');
-      assert.equal(await storage.getById(kind, 'vanished-unknown'), undefined);
+      assert.equal((await storage.getById(kind, 'missed-ended'))?.state, 'evicted');
+      assert.equal(await storage.getById(kind, 'missed-unknown'), undefined);
     });
 
     it('stay evicted when a final state of them arrives after all', async () => {
       const storage = storageFor();
       for (const resourceVersion of ['5', '6']) {
-        const id = { uid: `vanished-kept-${resourceVersion}`, resourceVersion: '5' };
+        const id = { uid: `missed-kept-${resourceVersion}`, resourceVersion: '5' };
         await put('live', id);
         const keptBefore = new Date(Date.parse(rowOf(id).createTime) + 1000);
-        await storage.markVanished(kind, { ...id, keptBefore }, at, reason);
+        await storage.markMissedDelete(kind, { ...id, keptBefore }, at, reason);
         await storage.finish(rowOf({ ...id, resourceVersion }), at);
         const stored = await storage.getById(kind, id.uid);
         const facts = [stored?.state, stored?.resourceVersion, stored?.evictTime, stored?.deleteTime];
@@ -160,9 +160,9 @@ export function storageAuditContract(suite: string, storageFor: () => MetadataSt
 
     it('are live again when a newer state of them arrives after all', async () => {
       const storage = storageFor();
-      const id = { uid: 'vanished-back', resourceVersion: '5' };
+      const id = { uid: 'missed-back', resourceVersion: '5' };
       await put('live', id);
-      await storage.markVanished(kind, id, at, reason);
+      await storage.markMissedDelete(kind, id, at, reason);
       assert.equal(await storage.upsert(rowOf(id)), 'unchanged');
       assert.equal(await storage.upsert(rowOf({ ...id, resourceVersion: '6' })), 'updated');
       const stored = await storage.getById(kind, id.uid);
@@ -171,11 +171,11 @@ export function storageAuditContract(suite: string, storageFor: () => MetadataSt
 
     it('are not marked while the gate is closed', async () => {
       const storage = storageFor();
-      const id = { uid: 'vanished-gate', resourceVersion: '5' };
+      const id = { uid: 'missed-gate', resourceVersion: '5' };
       await put('live', id);
       await storage.closeGate('a-task', 'a test');
       try {
-        await assert.rejects(storage.markVanished(kind, id, at, reason), { code: 'STORAGE_GATE_CLOSED' });
+        await assert.rejects(storage.markMissedDelete(kind, id, at, reason), { code: 'STORAGE_GATE_CLOSED' });
         await assert.rejects(storage.recordPosition(kind, { resourceVersion: '1', at }), {
           code: 'STORAGE_GATE_CLOSED',
         });
@@ -277,12 +277,6 @@ export function storageAuditContract(suite: string, storageFor: () => MetadataSt
     });
   });
 
-  describe(`${suite}, the schema version`, () => {
-    it('is that of the newest migration applied', async () => {
-      assert.ok((await storageFor().schemaVersion()).current >= 1);
-    });
-  });
-
   describe(`${suite}, replace`, () => {
     const damaged = { uid: 'replaced', resourceVersion: '900', labels: { old: 'yes', kept: 'before' } };
     const stored = () => storageFor().getById(kind, damaged.uid);
@@ -313,7 +307,7 @@ export function storageAuditContract(suite: string, storageFor: () => MetadataSt
       }
     });
 
-    it('leaves a row alone that moved on, and makes none where there is none', async () => {
+    it('leaves a row alone that has changed meanwhile, and creates no row where there is none', async () => {
       const as = { state: 'live' } as const;
       await put('live', { ...damaged, resourceVersion: '901' });
       assert.equal(await storageFor().replace(rowOf({ ...damaged, resourceVersion: '8' }), '900', as), 'stale');

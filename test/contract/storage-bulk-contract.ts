@@ -41,7 +41,7 @@ export function storageBulkContract(suite: string, storageFor: () => MetadataSto
       return Object.fromEntries(states.filter(([uid, state]) => !uid.startsWith(state)));
     };
 
-    it('deletes what is in the states asked for, in its namespace alone', async () => {
+    it('deletes the objects in the states asked for, in its namespace alone', async () => {
       const namespace = await fill();
       const other = await fill();
       const result = await storageFor().deleteCollection(modelKind, { namespace, states: ['evicted'] }, at);
@@ -56,7 +56,7 @@ export function storageBulkContract(suite: string, storageFor: () => MetadataSto
       assert.deepEqual([stored?.deleteTime, stored?.evictTime], ['2026-05-06T07:08:09.123000Z', undefined]);
     });
 
-    it('deletes what the selector finds and nothing else', async () => {
+    it('deletes the objects that the selector finds and no other', async () => {
       const namespace = await fill();
       const query: CollectionQuery = {
         namespace,
@@ -91,7 +91,7 @@ export function storageBulkContract(suite: string, storageFor: () => MetadataSto
       assert.deepEqual(await storageFor().deleteCollection(modelKind, query, at), { deleted: 2, remaining: 'none' });
     });
 
-    it('does nothing while the gate is closed', async () => {
+    it('deletes nothing while the gate is closed', async () => {
       const namespace = await fill();
       await storageFor().closeGate('a-task', 'a test');
       try {
@@ -153,7 +153,7 @@ export function storageBulkContract(suite: string, storageFor: () => MetadataSto
       assert.deepEqual({ ...after.labels }, { 'michelangelo/UpdateTimestamp': '1' });
     });
 
-    it('is found by its new labels, and not by its old ones', async () => {
+    it('lets a list find the object by its new labels, and not by its old ones', async () => {
       const uid = await evicted();
       const find = async (value: string): Promise<boolean> => {
         const { items } = await storageFor().list(modelKind, {
@@ -166,7 +166,7 @@ export function storageBulkContract(suite: string, storageFor: () => MetadataSto
       assert.deepEqual([await find('a'), await find(`new-${uid}`)], [false, true]);
     });
 
-    it('lets the first of two win, and takes versions beyond 2^53 exactly', async () => {
+    it('lets the first of two updates win, and takes versions beyond 2^53 exactly', async () => {
       const uid = await evicted('9007199254740993');
       const target = { uid, resourceVersion: '9007199254740993' };
       const results = await Promise.allSettled(
@@ -178,7 +178,7 @@ export function storageBulkContract(suite: string, storageFor: () => MetadataSto
       assert.deepEqual(codes.sort(), ['9007199254740994', 'STORAGE_CONFLICT']);
     });
 
-    it('refuses what is in the cluster, what was deleted, what was never there and what is not valid', async () => {
+    it('refuses an object that is in the cluster, was deleted or never existed, and an update that is not valid', async () => {
       const uid = await evicted();
       const change = { labels: { team: 'b' }, encode };
       const update = (target: { uid: string; resourceVersion?: string }, changed = change) =>
@@ -247,7 +247,7 @@ export function storageBulkContract(suite: string, storageFor: () => MetadataSto
       assert.equal(await owned('backfill-6'), 1);
     });
 
-    it('changes nothing where everything is right', async () => {
+    it('changes no row whose columns are right', async () => {
       const again = await storageFor().backfill(kind, { pauseMs: 0 });
       assert.deepEqual(again, { scanned: 7, changed: 0, lastUid: 'backfill-6' });
       await assert.rejects(storageFor().backfill(kind, { pageSize: 0 }), { code: 'STORAGE_QUERY_UNSUPPORTED' });

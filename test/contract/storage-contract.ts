@@ -45,7 +45,7 @@ export function storageContract(name: string, storageFor: () => MetadataStorage)
       assert.equal((await storage.getById(modelKind, id.uid))?.resourceVersion, '9007199254740993');
     });
 
-    it('returns what was written: json, proto, labels and annotations', async () => {
+    it('returns json, proto, labels and annotations as they were written', async () => {
       const storage = storageFor();
       const labels = { 'a/b': 'Prod', c: '' };
       const annotations = { note: 'pröd 😀 "quoted" \\ back', long: 'x'.repeat(200_000) };
@@ -87,7 +87,7 @@ export function storageContract(name: string, storageFor: () => MetadataStorage)
       assert.deepEqual({ ...stored?.labels }, { [longest]: 'v'.repeat(63), Key: 'a', key: 'b' });
     });
 
-    it('soft-deletes with the final state, and twice is success', async () => {
+    it('soft-deletes a row with the final state, and a repeat is success', async () => {
       const storage = storageFor();
       const id = fresh();
       await storage.upsert(aModelRow({ ...id, resourceVersion: '1' }, { algorithm: 'first' }));
@@ -100,7 +100,7 @@ export function storageContract(name: string, storageFor: () => MetadataStorage)
       assert.match(stored.json, /last/);
     });
 
-    it('writes a tombstone where the row is missing: deleting what was never stored is success', async () => {
+    it('writes a tombstone where the row is missing: deleting an object that was never stored is success', async () => {
       const storage = storageFor();
       const row = aModelRow(fresh());
       assert.equal(await storage.finish(row, at), 'inserted');
@@ -120,7 +120,7 @@ export function storageContract(name: string, storageFor: () => MetadataStorage)
       assert.equal(revived.deleteTime, undefined);
     });
 
-    it('moves on at the same resourceVersion: live, evicting, ended', async () => {
+    it('moves a row on at the same resourceVersion: live, evicting, ended', async () => {
       const storage = storageFor();
       const row = aModelRow(fresh());
       await storage.upsert(row);
@@ -145,7 +145,7 @@ export function storageContract(name: string, storageFor: () => MetadataStorage)
       assert.match(stored.json, /later/);
     });
 
-    it('lets a person delete what was about to be evicted', async () => {
+    it('lets a user delete an object that was about to be evicted', async () => {
       const storage = storageFor();
       const id = fresh();
       await storage.requestEviction(aModelRow({ ...id, resourceVersion: '5' }), at);
@@ -154,7 +154,7 @@ export function storageContract(name: string, storageFor: () => MetadataStorage)
       assert.equal((await storage.getById(modelKind, id.uid))?.state, 'deleted');
     });
 
-    it('is live again when the wish to evict is taken back in a newer state', async () => {
+    it('makes a row live again when the wish to evict is taken back in a newer state', async () => {
       const storage = storageFor();
       const id = fresh();
       await storage.requestEviction(aModelRow({ ...id, resourceVersion: '5' }), at);
@@ -201,7 +201,7 @@ export function storageContract(name: string, storageFor: () => MetadataStorage)
       assert.equal(await find(), 'alive');
     });
 
-    it('lets nobody write while the gate is closed, whoever closed it', async () => {
+    it('lets no caller write while the gate is closed, whichever process closed it', async () => {
       const storage = storageFor();
       const id = fresh();
       await storage.upsert(aModelRow({ ...id, resourceVersion: '1' }));
@@ -218,7 +218,7 @@ export function storageContract(name: string, storageFor: () => MetadataStorage)
       assert.equal(await storage.upsert(aModelRow({ ...id, resourceVersion: '2' })), 'updated');
     });
 
-    it('finds nothing where there is nothing', async () => {
+    it('finds no row for an unknown uid or name', async () => {
       const storage = storageFor();
       assert.equal(await storage.getById(modelKind, 'no-such-uid'), undefined);
       assert.equal(await storage.getByName(modelKind, 'a-namespace', 'no-such-name'), undefined);

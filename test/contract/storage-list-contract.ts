@@ -37,13 +37,13 @@ export function storageListContract(name: string, storageFor: () => MetadataStor
     const sorted = async (query: ListQuery): Promise<readonly number[]> =>
       (await uids(query)).toSorted((a, b) => a - b);
 
-    it('has the newest first, without the deleted, and with their labels', async () => {
+    it('has the newest objects first, without the deleted ones, and with their labels', async () => {
       assert.deepEqual(await uids({}), [7, 3, 10, 6, 2, 9, 5, 1, 8, 4, 0]);
       const { items } = await storageFor().list(modelKind, { namespace, limit: 1 });
       assert.deepEqual({ ...items[0]?.labels }, { parity: 'odd' });
     });
 
-    it('includes the deleted on request', async () => {
+    it('includes deleted objects on request', async () => {
       assert.deepEqual((await uids({ deleted: 'included' })).at(0), 11);
     });
 
@@ -108,7 +108,7 @@ export function storageListContract(name: string, storageFor: () => MetadataStor
       assert.deepEqual(await storageFor().namespaces(modelKind, 1), all.slice(0, 1));
     });
 
-    it('looks in many namespaces, and goes on there when they become more', async () => {
+    it('looks in many namespaces, and continues where the set of namespaces has changed', async () => {
       const among = Array.from({ length: 1000 }, (_, index) => `n${index}`);
       const asked = { namespaces: [...among, namespace], limit: 4 } as const;
       const first = await storageFor().list(modelKind, { namespace, ...asked });
@@ -180,7 +180,7 @@ export function storageListContract(name: string, storageFor: () => MetadataStor
       it(`finds by ${what}`, async () => assert.deepEqual(await sorted({ where }), expected));
     }
 
-    it('counts everything that matches, not only the page', async () => {
+    it('counts every object that matches, not only the page', async () => {
       const page = await storageFor().list(modelKind, {
         namespace,
         limit: 2,
@@ -190,7 +190,7 @@ export function storageListContract(name: string, storageFor: () => MetadataStor
       assert.deepEqual([page.items.length, page.total], [2, 6]);
     });
 
-    it('ends a page before the object that would bring it beyond so many bytes, and goes on from there', async () => {
+    it('ends a page before the object that would bring the page beyond its bytes, and continues from that object', async () => {
       const ask = (query: ListQuery) => storageFor().list(modelKind, { namespace, ...query });
       const { items } = await ask({});
       const three = items.slice(0, 3).reduce((sum, { json }) => sum + Buffer.byteLength(json), 0);
@@ -210,13 +210,13 @@ export function storageListContract(name: string, storageFor: () => MetadataStor
       );
     });
 
-    it('has nothing beside the json where only that is asked for', async () => {
+    it('has nothing beside the json where only the json is asked for', async () => {
       const [whole] = (await storageFor().list(modelKind, { namespace, limit: 1 })).items;
       const [only] = (await storageFor().list(modelKind, { namespace, limit: 1, parts: 'json' })).items;
       assert.deepEqual(only, { ...whole, proto: new Uint8Array(), labels: {}, annotations: {} });
     });
 
-    it('refuses what has no index and says what has one', async () => {
+    it('refuses a field without an index and names the fields with one', async () => {
       const refused = { code: 'STORAGE_QUERY_UNSUPPORTED' };
       const ask = (query: ListQuery) => storageFor().list(modelKind, query);
       await assert.rejects(

@@ -1,9 +1,9 @@
 // Every way to create an object ends with the finalizer on it, for each of the 13 plurals.
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
-import { defaultKinds } from '../../src/api/kinds.ts';
 import { FINALIZER } from '../../src/api/names.ts';
 import type { KubernetesObject } from '../../src/api/object.ts';
+import { defaultKinds } from '../../src/kinds/kinds.ts';
 import { contentTypes, pathOf } from '../support/api-server.ts';
 import { aManifest, kind } from '../support/cluster.ts';
 import { useAdmission } from '../support/use-admission.ts';
@@ -38,15 +38,15 @@ describe('creating objects on a real API server', () => {
       for (const { metadata } of made) assert.deepEqual(metadata.finalizers, [FINALIZER], metadata.name);
     });
 
-    it(`11: guards ${each.plural} that a server-side apply patch creates, and those that replace --force makes anew`, async () => {
+    it(`11: guards ${each.plural} that a server-side apply patch creates, and ${each.plural} that replace --force creates anew`, async () => {
       const body = aManifest(each.kind, NS, 'patched', { spec: {} });
       const path = `${pathOf(each, NS, 'patched')}${APPLY}`;
       const { metadata } = await admission().api.must({ method: 'PATCH', path, body, contentType: contentTypes.apply });
       assert.deepEqual(metadata.finalizers, [FINALIZER]);
-      // There is no reconciler here, so the object is released by hand while kubectl waits for its end.
+      // There is no reconciler here, so the finalizer is removed by hand while kubectl waits for its end.
       const input = JSON.stringify(body);
       const replaced = admission().controlPlane.kubectlRun(['replace', '--force', '-f', '-'], { input });
-      await release(each.plural, metadata.uid);
+      await removeFinalizer(each.plural, metadata.uid);
       await replaced;
       const after = (await get('patched', each)).metadata;
       assert.notEqual(after.uid, metadata.uid);
@@ -55,7 +55,7 @@ describe('creating objects on a real API server', () => {
   }
 
   /** Takes the finalizer off as soon as the object is being deleted. */
-  async function release(plural: string, uid: string): Promise<void> {
+  async function removeFinalizer(plural: string, uid: string): Promise<void> {
     const path = pathOf({ plural }, NS, 'patched');
     for (;;) {
       const { body } = await admission().api.call({ method: 'GET', path });
@@ -82,14 +82,14 @@ describe('creating objects on a real API server', () => {
     assert.equal(await admission().metric(decided), before + 1);
   });
 
-  it('14: is not called for an object that already carries the finalizer', async () => {
+  it('14: the webhook is not called for an object that already carries the finalizer', async () => {
     const before = await admission().calls();
     const { metadata } = await create(model({ name: 'carries', finalizers: ['example.com/a', FINALIZER] }));
     assert.deepEqual(metadata.finalizers, ['example.com/a', FINALIZER]);
     assert.equal(await admission().calls(), before);
   });
 
-  it('keeps the finalizers of others and adds ours once', async () => {
+  it('keeps the finalizers of others and adds our finalizer once', async () => {
     const finalizersOf = async (name: string, finalizers: readonly string[] | null): Promise<unknown> =>
       (await create(model({ name, finalizers }))).metadata.finalizers;
     assert.deepEqual(await finalizersOf('others', ['example.com/a', 'example.com/b']), [
@@ -141,7 +141,7 @@ describe('creating objects on a real API server', () => {
     assert.deepEqual(answer.body.metadata.finalizers, [FINALIZER]);
   });
 
-  it('17: is not called for kinds of other groups, though they have the same name', async () => {
+  it('17: the webhook is not called for kinds of other groups, though they have the same name', async () => {
     const before = [await admission().calls(), await admission().calls('/validate')];
     const template = { metadata: { labels: { a: 'b' } }, spec: { containers: [{ name: 'a', image: 'b' }] } };
     const deployment = { metadata: { name: 'a' }, spec: { selector: { matchLabels: { a: 'b' } }, template } };

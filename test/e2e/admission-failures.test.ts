@@ -68,21 +68,21 @@ describe('admission when the webhook fails', () => {
     assert.equal((await api.call({ method: 'POST', path: pathOf(Model, NS), body: carries })).status, 500);
   });
 
-  it('30: while it is down, a deletion comes to its end', async () => {
+  it('30: a deletion comes to its end while the webhook is down', async () => {
     const { api } = admission();
     const path = pathOf(Model, NS, 'leaving');
     await api.must({ method: 'DELETE', path });
     const { metadata } = await api.must({ method: 'GET', path });
     assert.notEqual(metadata.deletionTimestamp, undefined);
-    const release = [
+    const removal = [
       { op: 'test', path: '/metadata/resourceVersion', value: metadata.resourceVersion },
       { op: 'remove', path: '/metadata/finalizers/0' },
     ];
-    await api.must({ method: 'PATCH', path, body: release, contentType: contentTypes.json });
+    await api.must({ method: 'PATCH', path, body: removal, contentType: contentTypes.json });
     assert.equal(await exists('leaving'), false);
   });
 
-  it('41: with the component fail-open, creates pass while it is down and are guarded again when it is back', async () => {
+  it('41: with the component fail-open, creates pass while the webhook is down and are guarded again when it is back', async () => {
     const { controlPlane, directory, webhook } = admission();
     const overlay = join(directory, 'config/overlays/open');
     mkdirSync(overlay);
@@ -200,7 +200,7 @@ describe('admission when the webhook fails', () => {
 
   const renewed = (): Promise<number> => admission().metric('ingester_webhook_certificate_not_after_seconds');
 
-  it('43: a renewed certificate under 100 creates a second fails none of them', async () => {
+  it('43: a renewed certificate under 100 creates a second fails no create', async () => {
     const { webhook } = admission();
     const before = await renewed();
     const failed = await underLoad(createUnderLoad, async () => {
@@ -216,7 +216,7 @@ describe('admission when the webhook fails', () => {
     assert.deepEqual(failed, []);
   });
 
-  it('43: a new authority with an overlapping bundle under 100 creates a second fails none of them', async () => {
+  it('43: a new authority with an overlapping bundle under 100 creates a second fails no create', async () => {
     const { webhook } = admission();
     const next = await createAuthority('next-ca');
     const before = await renewed();

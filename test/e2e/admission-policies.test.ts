@@ -172,7 +172,7 @@ describe('the policies without a webhook', () => {
     it(`answer "${name}" as the webhook does`, () => assert.deepEqual(byPolicies[index], byWebhook[index]));
   }
 
-  it('refuse and permit in that table as it is meant', () => {
+  it('refuse and permit the writes that the table of stories says', () => {
     const statuses = (name: string): readonly number[] => {
       const told = byPolicies[stories.findIndex((story) => story.name === name)];
       return (told as { answers: readonly { status: number }[] }).answers.map(({ status }) => status);

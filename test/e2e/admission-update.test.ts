@@ -32,7 +32,7 @@ describe('updating objects on a real API server', () => {
   const kubectl = (args: readonly string[], manifest: object) =>
     admission().controlPlane.kubectlRun([...args, '-f', '-'], { input: JSON.stringify(manifest) });
 
-  it('19: puts ours back when Git lists other finalizers and applies on the client, and keeps the others', async () => {
+  it('19: puts our finalizer back when Git lists other finalizers and applies on the client, and keeps the others', async () => {
     const manifest = (finalizers: readonly string[]): object => ({
       ...aManifest('Model', NS, 'listed', { spec: {} }),
       metadata: { name: 'listed', namespace: NS, finalizers },
@@ -42,7 +42,7 @@ describe('updating objects on a real API server', () => {
     assert.deepEqual((await get('listed')).finalizers, ['example.com/a', 'example.com/b', FINALIZER]);
   });
 
-  it('20: replace without finalizers and annotations gets ours back, with both marks and a warning for each', async () => {
+  it('20: replace without finalizers and annotations gets our finalizer back, with both marks and a warning for each', async () => {
     const marks = { [DELETING_ANNOTATION]: 'true', [IMMUTABLE_ANNOTATION]: 'true' };
     await create('replaced');
     // The first question connects the webhook to the API server, which may take longer than a busy machine gives.
@@ -77,7 +77,7 @@ describe('updating objects on a real API server', () => {
     assert.equal((await get('read')).annotations, undefined);
   });
 
-  it('21: a JSON patch that takes ours off is undone for a user', async () => {
+  it('21: a JSON patch that takes our finalizer off is undone for a user', async () => {
     await create('taken');
     const remove = [{ op: 'remove', path: '/metadata/finalizers/0' }];
     assert.equal((await patch('taken', remove)).status, 200);
@@ -85,21 +85,21 @@ describe('updating objects on a real API server', () => {
   });
 
   it('21: the reconciler takes the finalizer off, and neither webhook is called', async () => {
-    await create('released');
+    await create('without-finalizer');
     const before = [await admission().calls(), await admission().calls('/validate')];
     const remove = [{ op: 'remove', path: '/metadata/finalizers/0' }];
-    assert.equal((await patch('released', remove, RECONCILER)).status, 200);
-    assert.equal((await get('released')).finalizers, undefined);
+    assert.equal((await patch('without-finalizer', remove, RECONCILER)).status, 200);
+    assert.equal((await get('without-finalizer')).finalizers, undefined);
     assert.deepEqual([await admission().calls(), await admission().calls('/validate')], before);
   });
 
-  it('22: a merge patch with finalizers null gets ours back', async () => {
+  it('22: a merge patch with finalizers null gets our finalizer back', async () => {
     await create('null', { finalizers: ['example.com/a'] });
     await patch('null', { metadata: { finalizers: null } });
     assert.deepEqual((await get('null')).finalizers, [FINALIZER]);
   });
 
-  it('23: writes of status, of labels and of the spec make no call', async () => {
+  it('23: writes of status, of labels and of the spec do not call the webhook', async () => {
     await create('quiet');
     const before = [await admission().calls(), await admission().calls('/validate')];
     const path = `${pathOf(Model, NS, 'quiet')}/status`;
@@ -150,7 +150,7 @@ describe('updating objects on a real API server', () => {
     assert.equal((await patch('versioned', unchanged)).status, 200);
   });
 
-  it('25: lets an object that is being deleted be updated as anybody likes', async () => {
+  it('25: lets a user update an object that is being deleted in any way', async () => {
     await create('leaving', { finalizers: ['example.com/a'] }, { revisionId: 7 });
     await admission().api.must({ method: 'DELETE', path: pathOf(Model, NS, 'leaving') });
     const before = [await admission().calls(), await admission().calls('/validate')];

@@ -1,7 +1,7 @@
 // What the original archived is in its database only. After an adoption such rows end, and only in front of their cluster.
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
-import { tablesOf } from '../../src/storage/mysql/tables.ts';
+import { tablesOf } from '../../src/storage/mysql/schema/tables.ts';
 import { aManifest, Cluster, kind } from '../support/cluster.ts';
 import { eventually, throughout } from '../support/eventually.ts';
 import { migrateAll } from '../support/migrations.ts';

@@ -85,7 +85,7 @@ describe('ingester audit', () => {
     }
   });
 
-  it('repairs what it can when asked to, and names what it left', async () => {
+  it('repairs the differences it can when asked to, and names the ones it left', async () => {
     const { code, found } = await audit('--repair');
     assert.equal(code, 1);
     assert.deepEqual(found, [
@@ -113,7 +113,7 @@ describe('ingester audit', () => {
     assert.equal(String((await cluster.row(model, NS, 'ahead'))['res_version']), object?.metadata.resourceVersion);
   });
 
-  it('lets the object follow again afterwards, and finds only what nothing can repair', async () => {
+  it('lets a row follow its object again after the repair, and finds only what nothing can repair', async () => {
     await bundle().reconciler.start();
     await cluster.patch(model, NS, 'ahead', { spec: { algorithm: 'after' } });
     await eventually(async () => assert.equal((await cluster.row(model, NS, 'ahead'))['algorithm'], 'after'));
@@ -122,7 +122,7 @@ describe('ingester audit', () => {
     assert.deepEqual(await audit(), { code: 0, stderr: '', open: 0, found: [] });
   });
 
-  it('goes on by itself in the reconciler, with metrics that read zero', async () => {
+  it('runs by itself in the reconciler, with metrics that read zero', async () => {
     await sql(`DELETE FROM model WHERE name = 'fine-1'`);
     await eventually(async () => assert.equal((await cluster.row(model, NS, 'fine-1'))['algorithm'], 'fine-1'), 60_000);
     // It says so once the whole kind is repaired, which is after the row is there.
@@ -137,7 +137,7 @@ describe('ingester audit', () => {
     await metric(/^ingester_audit_timestamp_seconds\{kind="Model"\} \d{10}/m);
   });
 
-  it('frees what is stuck in its deletion after the cluster was restored, each with the end that it was to have', async () => {
+  it('frees objects that are stuck in their deletion after the cluster was restored, each with the end that it was to have', async () => {
     const held = { 'stuck-deleted': 'delete_time', 'stuck-evicted': 'evict_time' } as const;
     for (const name of Object.keys(held)) {
       const metadata = { name, namespace: NS, finalizers: [FINALIZER] };
@@ -162,7 +162,7 @@ describe('ingester audit', () => {
     }
   });
 
-  it('is how task init proves that everything is stored and guarded, with the rights of a writer, and only once', async () => {
+  it('is how task init proves that every object is stored and guarded, with the rights of a writer, and only once', async () => {
     await bundle().reconciler.stop();
     await sql(`DELETE FROM model WHERE name = 'fine-3'`);
     await sql(`UPDATE model SET algorithm = 'no longer' WHERE name = 'fine-4'`);

@@ -11,12 +11,6 @@ import { useBundle } from '../support/use-bundle.ts';
 
 const NS = 'restored';
 const model = kind('Model');
-/** More versions than the servers need to start again: the restored cluster must not overtake what was seen. */
-const fillers = Array.from({ length: 200 }, (_, index) => ({
-  apiVersion: 'v1',
-  kind: 'ConfigMap',
-  metadata: { namespace: NS, name: `filler-${index}` },
-}));
 
 describe('a reconciler whose etcd is restored from a backup', () => {
   const bundle = useBundle();
@@ -51,7 +45,6 @@ describe('a reconciler whose etcd is restored from a backup', () => {
     for (const name of ['kept', 'changed', 'deleted']) await isStored(name, 'before');
     await whileStopped((data, backup) => cpSync(data, backup, { recursive: true }));
     for (const name of ['changed', 'created']) await apply(name, 'after');
-    await cluster.apply({ apiVersion: 'v1', kind: 'List', items: fillers });
     await isStored('changed', 'after');
     await isStored('created', 'after');
     await cluster.kubectl('delete', 'models.michelangelo.api', '-n', NS, 'deleted');
@@ -62,7 +55,7 @@ describe('a reconciler whose etcd is restored from a backup', () => {
     });
   });
 
-  it('notices, and says so in the log, a metric and the status', async () => {
+  it('notices the restore, and says so in the log, a metric and the status', async () => {
     await eventually(async () => {
       const { body } = await probe(bundle().reconcilerHealthPort, '/metrics');
       assert.match(body, /ingester_version_went_back_total\{kind="Model"\} 1/);

@@ -1,4 +1,4 @@
-// What the reconciler tells about an object is beside it, where people look first.
+// What the reconciler tells about an object is beside the object, where users look first.
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
 import { aManifest, Cluster, kind } from '../support/cluster.ts';
@@ -25,7 +25,7 @@ describe('events of the reconciler', () => {
     return (JSON.parse(text) as EventList).items;
   };
 
-  it('say why an object that somebody wants deleted is still there, as one event however often it is tried', async () => {
+  it('say why an object that a user marked for deletion is still there, as one event however often the deletion is tried', async () => {
     const annotations = { 'michelangelo/Deleting': 'true', 'michelangelo/DeletePropagation': 'sideways' };
     await cluster.apply(aManifest('Model', NS, 'kept'));
     await cluster.patch(kind('Model'), NS, 'kept', { metadata: { annotations } });

@@ -77,7 +77,7 @@ describe('the bundle under faults', () => {
     assert.match(body, /rest_client_requests_total\{code="200",method="GET",host="127\.0\.0\.1:\d+"\} [1-9]/);
   });
 
-  it('stores everything that was created and changed while MySQL was down', async () => {
+  it('stores every object that was created or changed while MySQL was down', async () => {
     await bundle().server.kill();
     for (let index = 0; index < 20; index += 1) await create(`outage-${index}`, { algorithm: 'first' });
     for (let index = 0; index < 20; index += 2) await create(`outage-${index}`, { algorithm: 'second' });
@@ -90,7 +90,7 @@ describe('the bundle under faults', () => {
     });
   });
 
-  it('gives up on a server that hangs, and goes on when it answers again', async () => {
+  it('gives up on a MySQL server that hangs, and goes on when it answers again', async () => {
     bundle().server.pause();
     await create('while-frozen');
     await new Promise((resolve) => setTimeout(resolve, 3000));
@@ -177,11 +177,11 @@ describe('the bundle under faults', () => {
     assert.equal((await cluster.create(aManifest('Model', NS, 'accepted'))).code, 0);
   });
 
-  it('says no secret in all of this, whatever failed', async () => {
+  it('shows no secret in logs, metrics and events over all these faults', async () => {
     assert.deepEqual(leaks(await saidBy(bundle()), secretsOf(bundle())), []);
   });
 
-  it('loses no row and wedges no object in all of this', async () => {
+  it('loses no row and wedges no object over all these faults', async () => {
     await cluster.kubectl('delete', 'namespace', NS, '--timeout=60s');
     const live = await bundle().database.query('SELECT name FROM model WHERE namespace = ? AND delete_time IS NULL', [
       NS,

@@ -1,8 +1,8 @@
 // The specification's scenarios on the real parts: kubectl, API server, webhook, reconciler, MySQL.
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
-import { allKinds, defaultKinds } from '../../src/api/kinds.ts';
 import { canonicalJson } from '../../src/base/json.ts';
+import { allKinds, defaultKinds } from '../../src/kinds/kinds.ts';
 import { decodeObject } from '../../src/proto/decode.ts';
 import { aManifest, Cluster, kind, type Row } from '../support/cluster.ts';
 import { eventually } from '../support/eventually.ts';
@@ -223,7 +223,7 @@ describe('the bundle', () => {
     assert.notEqual(row['evict_time'], null);
   });
 
-  it('archives what GitOps owns where it is, keeps it archived when it is pruned, and warns of the mark for deletion', async () => {
+  it('archives an object of GitOps in etcd, keeps it archived when it is pruned, and warns of the mark for deletion', async () => {
     const [name, model] = ['owned', kind('Model')];
     const annotations = { 'argocd.argoproj.io/tracking-id': `shop:michelangelo.api/Model:${NS}/${name}` };
     await cluster.apply(aManifest('Model', NS, name, { metadata: { namespace: NS, name, annotations } }));
@@ -290,7 +290,7 @@ describe('the bundle', () => {
     });
   });
 
-  it('waits for finalizers of others and keeps storing what they still change', async () => {
+  it('waits for finalizers of others and keeps storing the changes that they still make', async () => {
     const name = 'held';
     await cluster.apply({
       ...aManifest('Cluster', NS, name, { spec: { region: 'one' } }),
@@ -322,7 +322,7 @@ describe('the bundle', () => {
     assert.equal(row['delete_time'], null);
   });
 
-  it('never logs an object, and logs no error in all of this', () => {
+  it('never logs an object, and logs no error over all these flows', () => {
     const log = cluster.reconcilerLog();
     assert.doesNotMatch(log, /"level":"error"/);
     assert.doesNotMatch(log, /lightgbm|updated-glue/);

@@ -32,7 +32,7 @@ describe('Flux', { skip }, () => {
     const overlay = {
       ...{ apiVersion: 'kustomize.config.k8s.io/v1beta1', kind: 'Kustomization' },
       resources: [`../${basename(use().overlay)}`],
-      components: ['../../components/guard', '../../components/flux'],
+      components: ['../../components/deletion-protection', '../../components/flux'],
     };
     flux.repository.write('config/overlays/production/kustomization.yaml', stringify(overlay));
     flux.repository.write('config/samples/kustomization.yaml', instancesOf(samples));
@@ -64,7 +64,7 @@ describe('Flux', { skip }, () => {
   it('takes over platform and bundle, then applies the instances, which are not ready before they are', async () => {
     const { url, branch } = flux.repository;
     const source = flux.repository.read('config/flux/source.yaml').replace(/tag: .*/, `branch: ${branch}`);
-    // Flux reads no folders, and here nobody reads the address.
+    // Flux reads no folders, and here nothing reads the address.
     await use().apply(parse(onTheirs ? source.replace(/url: .*/, `url: ${url}`) : source) as object);
     const revision = await flux.commit();
     await use().kubectl(
@@ -125,7 +125,7 @@ describe('Flux', { skip }, () => {
     assert.equal(await period(), '2s');
   });
 
-  it('never writes its mark of archived objects to one that lives, so that no eviction waits for it', async () => {
+  it('never writes its mark of archived objects to a live object, so that no eviction waits for the mark', async () => {
     const path = 'config/samples/03-model.yaml';
     const [shipped, mark] = [flux.repository.read(path), { 'kustomize.toolkit.fluxcd.io/ssa': 'Ignore' }];
     const marked = parse(shipped) as { metadata: { annotations?: object } };
@@ -154,7 +154,7 @@ describe('Flux', { skip }, () => {
     assert.equal(deleted, null);
   });
 
-  it('prunes what is no longer in Git after MySQL has its final state', async () => {
+  it('prunes an object that is no longer in Git after MySQL has its final state', async () => {
     flux.repository.write(
       'config/samples/kustomization.yaml',
       instancesOf(samples.filter((name) => name !== '02-modelfamily')),

@@ -6,12 +6,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { writeReleaseManifests } from '../../hack/release/manifests.ts';
-import { defaultKinds } from '../../src/api/kinds.ts';
 import { FINALIZER } from '../../src/api/names.ts';
 import { messageOf } from '../../src/base/errors.ts';
+import { defaultKinds } from '../../src/kinds/kinds.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { makeBuiltImage } from '../support/built-image.ts';
-import { commandsOf } from '../support/commands-of.ts';
+import { commandsOf } from '../support/docs-page.ts';
 import { eventually } from '../support/eventually.ts';
 import { makeNextVersion } from '../support/next-version.ts';
 import { type Overlay, overlayOf } from '../support/overlay-of.ts';
@@ -25,7 +25,7 @@ const namespace = 'installed';
 const models = 'models.michelangelo.api';
 
 const modelResource = { group: 'michelangelo.api', version: 'v2', plural: 'models' };
-/** On a cluster of somebody else there is one image. */
+/** On an external cluster there is one image. */
 const onTheirs = process.env['E2E_KUBECONFIG'] === undefined ? false : 'needs a second image';
 /** Policies of the API server take the place of the webhook. */
 const withPolicies = process.env['E2E_OVERLAY']?.endsWith('policies') === true;
@@ -53,7 +53,7 @@ async function isGone(bundle: Installed, name: string): Promise<void> {
 
 describe('the installed bundle', () => {
   const use = useInstalled([next.image, built.image]);
-  let drainFolder: Overlay;
+  let uninstallFolder: Overlay;
   /** The Secrets of the database, to install it again. */
   let accounts: readonly object[];
   const release = mkdtempSync(join(tmpdir(), 'release-'));
@@ -61,10 +61,10 @@ describe('the installed bundle', () => {
     next.remove();
     built.remove();
     rmSync(release, { recursive: true });
-    drainFolder.remove();
+    uninstallFolder.remove();
   });
   before(async () => {
-    drainFolder = overlayOf(use().overlay, onTheirs === false ? 'next' : undefined, ['drain-hook']);
+    uninstallFolder = overlayOf(use().overlay, onTheirs === false ? 'next' : undefined, ['uninstall-hook']);
     await use().apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } });
     const list = await use().kubectl(
       'get',
@@ -112,7 +112,7 @@ describe('the installed bundle', () => {
     }
   });
 
-  it('follows changes and keeps the final state of what is deleted', async () => {
+  it('follows changes and keeps the final state of deleted objects', async () => {
     const bundle = use();
     await bundle.apply(aModel('changes', { algorithm: 'one' }));
     await eventually(async () => assert.equal((await rowOf(bundle, 'changes'))['algorithm'], 'one'));
@@ -124,7 +124,7 @@ describe('the installed bundle', () => {
     assert.notEqual(row['delete_time'], null);
   });
 
-  it('evicts what is immutable', async () => {
+  it('evicts immutable objects', async () => {
     const bundle = use();
     await bundle.apply(aModel('evicted'));
     await bundle.kubectl('annotate', models, '-n', namespace, 'evicted', 'michelangelo/Immutable=true');
@@ -155,7 +155,7 @@ describe('the installed bundle', () => {
       await settled();
     };
 
-    it('takes every one while the webhook is rolled out anew and a replica is deleted', async () => {
+    it('takes every create while the webhook is rolled out anew and a replica is deleted', async () => {
       const failed = await underLoad(dryCreate, async () => {
         await use().kubectl('rollout', 'restart', ...webhook);
         await settled();
@@ -164,7 +164,7 @@ describe('the installed bundle', () => {
       assert.deepEqual(failed, []);
     });
 
-    it('refuses what a replica was asked that is killed, and lets nothing through unguarded', async () => {
+    it('refuses a create that a killed replica was asked about, and lets none through unguarded', async () => {
       const failed = await underLoad(dryCreate, () => deleteReplica('--force', '--grace-period=0'));
       for (const reason of failed) assert.match(reason, /failed calling webhook/);
     });
@@ -182,7 +182,7 @@ describe('the installed bundle', () => {
     assert.notEqual(await bundle.kubectl(...holder), before);
   });
 
-  it('says what happens to objects in events, and again when it happens again', async () => {
+  it('reports what happens to objects in events, and counts repeats', async () => {
     const bundle = use();
     const annotate = (name: string, ...annotations: readonly string[]): Promise<string> =>
       bundle.kubectl('annotate', models, '-n', namespace, name, ...annotations);
@@ -206,7 +206,7 @@ describe('the installed bundle', () => {
     assert.match(stderr, /algorithm/);
   });
 
-  it('ends the row of an object that left while nobody looked', async () => {
+  it('ends the row of an object that left while no reconciler ran', async () => {
     const bundle = use();
     const scale = async (replicas: number): Promise<void> => {
       await bundle.kubectl('scale', '-n', system, 'deployment/ingester-reconciler', `--replicas=${replicas}`);
@@ -273,7 +273,7 @@ describe('the installed bundle', () => {
     }
   });
 
-  it('is drained by its Job and removed: no finalizer, no admission, and every row as it was', async () => {
+  it('is uninstalled by its Job and removed: no finalizer, no admission, and every row as it was', async () => {
     const bundle = use();
     const many = Number(process.env['E2E_OBJECTS'] ?? 500);
     const failures = await createMany(bundle.client, many);
@@ -287,9 +287,9 @@ describe('the installed bundle', () => {
     const rows = (): Promise<unknown> =>
       bundle.query('SELECT uid, res_version, row_state, delete_time, evict_time FROM model ORDER BY uid');
     await bundle.kubectl('delete', 'job', '-n', system, '--all');
-    await bundle.kubectl('apply', '-k', drainFolder.folder);
-    await bundle.kubectl('wait', '-n', system, '--for=condition=Complete', '--timeout=300s', 'job/ingester-drain');
-    // The drain changes every object once more, and the reconciler still stores that.
+    await bundle.kubectl('apply', '-k', uninstallFolder.folder);
+    await bundle.kubectl('wait', '-n', system, '--for=condition=Complete', '--timeout=300s', 'job/ingester-uninstall');
+    // The uninstall changes every object once more, and the reconciler still stores that.
     await eventually(() => storedAsTheyAre(bundle), 120_000);
     const before = await rows();
     const labelled = ['-l', 'app.kubernetes.io/name=michelangelo-ingester', '-o', 'name'];
@@ -298,8 +298,8 @@ describe('the installed bundle', () => {
     const finalizers = await bundle.kubectl('get', models, '-A', '-o', 'jsonpath={.items[*].metadata.finalizers}');
     assert.doesNotMatch(finalizers, /michelangelo/);
     // Before the roles go: what still runs then is refused.
-    checkRights(bundle, manifestsOf(await bundle.kubectl('kustomize', drainFolder.folder)));
-    await bundle.kubectl('delete', '-k', drainFolder.folder, '--ignore-not-found', '--timeout=240s');
+    checkRights(bundle, manifestsOf(await bundle.kubectl('kustomize', uninstallFolder.folder)));
+    await bundle.kubectl('delete', '-k', uninstallFolder.folder, '--ignore-not-found', '--timeout=240s');
     assert.doesNotMatch(await bundle.kubectl('get', 'crd', '-o', 'name'), /michelangelo/);
     assert.deepEqual(await rows(), before);
   });
@@ -307,7 +307,7 @@ describe('the installed bundle', () => {
   it('is installed again, upgraded and removed by the commands of the docs, and makes its own certificate', async () => {
     const bundle = use();
     const documented = (page: string, section: string): Promise<void> =>
-      bundle.shell(commandsOf(page, section).replaceAll('install.yaml', 'install-no-cert-manager.yaml'), release);
+      bundle.shell(commandsOf(page, section).replaceAll(/\binstall\.yaml/g, 'install-no-cert-manager.yaml'), release);
     await writeReleaseManifests({ ...{ kubectl: bundle.kubectlPath, folder: release }, image: lastImage });
     const namespaces = [system, namespace].map((name) => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } }));
     await bundle.apply({ apiVersion: 'v1', kind: 'List', items: [...namespaces, ...accounts] });
@@ -328,7 +328,7 @@ describe('the installed bundle', () => {
     const rows = (): Promise<unknown> =>
       bundle.query('SELECT uid, row_state, delete_time, evict_time FROM model ORDER BY uid');
     const before = await rows();
-    const manifests = ['install-no-cert-manager.yaml', 'drain.yaml'].map((file) =>
+    const manifests = ['install-no-cert-manager.yaml', 'uninstall.yaml'].map((file) =>
       readFileSync(join(release, file), 'utf8'),
     );
     await documented('uninstall.md', 'With kubectl');
@@ -386,7 +386,7 @@ async function rolledOut(bundle: Installed): Promise<void> {
   }
 }
 
-/** What the accounts of the bundle may do and what they did in all the tests above, drain included. */
+/** What the accounts of the bundle may do and what they did in all the tests above, uninstall included. */
 function checkRights({ auditLog }: Installed, manifests: readonly Manifest[]): void {
   if (auditLog === undefined) return;
   const rights = rightsOf(manifests);
@@ -401,11 +401,11 @@ function checkRights({ auditLog }: Installed, manifests: readonly Manifest[]): v
 const rare = {
   'ingester-reconciler: get coordination.k8s.io/leases ingester-reconciler-audit': 'a reconciler that only audits',
   'ingester-reconciler: update coordination.k8s.io/leases ingester-reconciler-audit': 'a reconciler that only audits',
-  'ingester-drain: delete apiregistration.k8s.io/apiservices v2.stored.michelangelo.api':
+  'ingester-uninstall: delete apiregistration.k8s.io/apiservices v2.stored.michelangelo.api':
     'the query API (test/attack/namespaces-can-always-be-deleted.test.ts)',
-  'ingester-drain: create /configmaps': 'a marker that somebody deleted',
-  'ingester-reconciler: list /configmaps ingester-drain': 'API servers without streaming lists',
-  'ingester-webhook: get /configmaps ingester-memory': 'creates of CRDs (test/e2e/validating.test.ts)',
+  'ingester-uninstall: create /configmaps': 'a marker that a user deleted',
+  'ingester-reconciler: list /configmaps ingester-uninstall': 'API servers without streaming lists',
+  'ingester-webhook: get /configmaps ingester-admission-record': 'creates of CRDs (test/e2e/validating.test.ts)',
   'ingester-webhook: get /configmaps ingester-permitted':
     'writes of Ingesters (test/attack/ingester-is-refused-at-admission.test.ts)',
   'ingester-reconciler: list michelangelo.api/kinds': 'the same, and pages of the audit',

@@ -31,9 +31,9 @@ function migrates(cluster: LifecycleCluster): Promise<IngesterStatus> {
   });
 }
 
-/** Waits for a pass that began after this. */
-async function nextPass(cluster: LifecycleCluster, drainTimeout: string): Promise<IngesterStatus> {
-  await cluster.patch({ lifecycle: { drainTimeout } });
+/** Waits for a reconcile that began after this. */
+async function nextReconcile(cluster: LifecycleCluster, quiesceTimeout: string): Promise<IngesterStatus> {
+  await cluster.patch({ lifecycle: { quiesceTimeout } });
   const generation = Number(
     await cluster.kubectl('get', 'ingester', INGESTER, '-o', 'jsonpath={.metadata.generation}'),
   );
@@ -64,7 +64,7 @@ describe('an upgrade', () => {
     await cluster.settled('1.0.0');
   });
 
-  it('is gone on with where its controller was killed: as it begins, in the migration and after it', async () => {
+  it('continues after its controller was killed: as it begins, in the migration and after it', async () => {
     const cluster = use();
     const kill = (): Promise<string> =>
       cluster.kubectl('delete', 'pod', '-l', 'app.kubernetes.io/component=lifecycle', '--force', '--grace-period=0');
@@ -96,7 +96,7 @@ describe('an upgrade', () => {
     assert.match(condition(await cluster.inPhase('Suspended'), 'Suspended'), /at Migrating; still running: migrate-/);
     goOn();
     await cluster.kubectl('wait', 'job', `${INGESTER}-migrate`, '--for=condition=Complete', '--timeout=300s');
-    const status = await nextPass(cluster, '6m');
+    const status = await nextReconcile(cluster, '6m');
     assert.equal(status.phase, 'Suspended');
     assert.equal(status.lifecycle?.steps.migrate?.state, 'Running');
     assert.equal(await deployments(cluster), `deployment.apps/${INGESTER}-maintenance-page\n`);
@@ -116,7 +116,7 @@ describe('an upgrade', () => {
     const approve = (token: string): Promise<string> =>
       cluster.kubectl('annotate', '--overwrite', 'ingester', INGESTER, `${APPROVE_UPGRADE_ANNOTATION}=${token}`);
     await approve(first);
-    const waiting = await nextPass(cluster, '7m');
+    const waiting = await nextReconcile(cluster, '7m');
     assert.deepEqual([waiting.phase, waiting.target?.spec.version], ['AwaitingApproval', '1.2.0']);
     assert.match(condition(waiting, 'Available'), /^True/);
     assert.match(await cluster.plugin('explain', INGESTER), new RegExp(`Waits for: {2}AwaitingApproval: .*=${second}`));
@@ -151,7 +151,7 @@ describe('an upgrade', () => {
     assert.equal(status.lifecycle?.steps.init?.state, 'Complete');
   });
 
-  it('whose namespace is deleted goes with all that belongs to it, keeps its rows, and is gone on with when all is made anew', async () => {
+  it('whose namespace is deleted goes with all that belongs to it, keeps its rows, and continues when everything is created again', async () => {
     const cluster = use();
     const { controlPlane, database, kubectl } = cluster.bundle;
     const metadata = { namespace: 'default', name: 'stays' };

@@ -59,7 +59,7 @@ describe('the tasks of an Ingester resource', () => {
     assert.match(guarded, /michelangelo\/Ingester/);
   });
 
-  it('replace at a tick of the schedule no data that nobody named, and do so where it is named', async () => {
+  it('replace the data of a database at a tick of the schedule only where the resource names that data', async () => {
     const cluster = use();
     const { name } = cluster.bundle.database;
     await addToSource(cluster, source, ['later']);

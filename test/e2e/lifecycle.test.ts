@@ -56,12 +56,15 @@ describe('an Ingester resource', () => {
     const upgrade = await cluster.dryRun({ ...aSpec, version: '1.1.0', lifecycle: tasks });
     assert.match(
       upgrade,
-      /With that manifest:\n {2}version \(upgrade\)\n {2}tasks: quiesce, migrate\n {2}query and sync go/,
+      /With that manifest:\n {2}version \(upgrade\)\n {2}tasks: quiesce, migrate\n {2}all components are removed/,
     );
     const scaled = { ...aSpec, components: { ...aSpec.components, sync: { replicas: 2 } }, lifecycle: tasks };
-    assert.match(await cluster.dryRun(scaled), /sync\.replicas \(scale\)\n {2}no task runs\n {2}everything goes on/);
+    assert.match(
+      await cluster.dryRun(scaled),
+      /sync\.replicas \(scale\)\n {2}no task runs\n {2}the components go on running/,
+    );
     const wrong = { ...aSpec, config: { mysql: {} }, lifecycle: tasks };
-    assert.match(await cluster.dryRun(wrong), /not valid: spec\.config\.mysql: the lifecycle decides/);
+    assert.match(await cluster.dryRun(wrong), /not valid: spec\.config\.mysql: the lifecycle controller sets/);
     assert.equal((await cluster.status()).target?.spec.version, '1.0.0');
     const status = await eventually(() => cluster.plugin('status'));
     assert.match(status, /The Ingester resource ingester decides on kinds.*\(Running, version 1\.0\.0\)/);
@@ -86,7 +89,7 @@ describe('an Ingester resource', () => {
     assert.match(clone ?? '', /lifecycle\.clone overwrites the database; it needs environment/);
     assert.match(savepoint ?? '', /stateMode Savepoint needs snapshots\.database/);
     assert.match(place ?? '', /restore needs snapshots\.database/);
-    assert.match(init ?? '', /restore needs migrate, .* and init/);
+    assert.match(init ?? '', /restore needs the tasks migrate, .* and init/);
   });
 
   it('upgrades behind the maintenance page: a client sees 200 or 503 with Retry-After, and nothing else', async () => {
@@ -159,7 +162,7 @@ describe('an Ingester resource', () => {
     const explained = await cluster.plugin('explain', INGESTER);
     assert.match(
       explained,
-      /Waits for: {2}TaskFailed: migrate: no room on the disk\. Mend the cause, then change spec/,
+      /Waits for: {2}TaskFailed: migrate: no room on the disk\. Correct the cause, then change spec/,
     );
     assert.match(explained, /Way back: {3}not possible: a task that changes the database has begun/);
     assert.match(explained, /To be done: migrate, release/);

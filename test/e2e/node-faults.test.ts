@@ -27,10 +27,10 @@ async function isRunningPod(cluster: NodeCluster, name: string): Promise<void> {
   await eventually(async () => assert.equal((await cluster.pod(name)).status?.phase, 'Running'));
 }
 
-describe('what can go wrong with a pod on a process node', () => {
+describe('a failing pod on a process node', () => {
   const use = useNodes({ timings: { restartBackoffMs: 300, longestBackoffMs: 1200 } });
 
-  it('is an image that the table does not have', async () => {
+  it('waits with ImagePullBackOff for an image that the table does not have', async () => {
     const cluster = use();
     await cluster.apply(aPod('unknown', { ...sleeper, containers: [{ name: 'main', image: 'nginx:1' }] }));
     const pod = await waitsFor(cluster, 'unknown', 'ImagePullBackOff');
@@ -45,7 +45,7 @@ describe('what can go wrong with a pod on a process node', () => {
     await cluster.kubectl('delete', 'pod/unknown', '--timeout=60s');
   });
 
-  it('is a command that is not there', async () => {
+  it('fails with StartError for a command that does not exist', async () => {
     const cluster = use();
     const container = { name: 'main', image: 'test/shell', command: ['no-such-program'] };
     await cluster.apply(aPod('missing', { restartPolicy: 'Never', containers: [container] }));
@@ -59,7 +59,7 @@ describe('what can go wrong with a pod on a process node', () => {
     assert.match(end?.message ?? '', /"no-such-program": executable file not found/);
   });
 
-  it('is a Secret that comes later', async () => {
+  it('waits for a Secret that comes later, and then starts', async () => {
     const cluster = use();
     const env = [{ name: 'KEY', valueFrom: { secretKeyRef: { name: 'later', key: 'key' } } }];
     await cluster.apply(aPod('early', { ...sleeper, containers: [aShell('echo $KEY; exec sleep 10000', { env })] }));
@@ -75,7 +75,7 @@ describe('what can go wrong with a pod on a process node', () => {
     await cluster.kubectl('delete', 'pod/early', '--timeout=60s');
   });
 
-  it('is a volume that comes later', async () => {
+  it('waits for a volume that comes later, and then starts', async () => {
     const cluster = use();
     const volumes = [{ name: 'data', configMap: { name: 'volume-later' } }];
     const script = aShell('cat /data/key; exec sleep 10000', { volumeMounts: [{ name: 'data', mountPath: '/data' }] });
@@ -89,7 +89,7 @@ describe('what can go wrong with a pod on a process node', () => {
     await cluster.kubectl('delete', 'pod/mounts', '--timeout=60s');
   });
 
-  it('is a container that crashes again and again', async () => {
+  it('backs off from a container that crashes again and again', async () => {
     const cluster = use();
     await cluster.apply(aPod('crashes', { ...sleeper, containers: [aShell('echo run; exit 5')] }));
     await eventually(async () => {
@@ -107,7 +107,7 @@ describe('what can go wrong with a pod on a process node', () => {
     await cluster.kubectl('delete', 'pod/crashes', '--timeout=60s');
   });
 
-  it('is an init container that fails for good', async () => {
+  it('fails with an init container that is not to be restarted', async () => {
     const cluster = use();
     const initContainers = [{ ...aShell('exit 9'), name: 'before' }];
     await cluster.apply(aPod('uninitialized', { ...sleeper, restartPolicy: 'Never', initContainers }));

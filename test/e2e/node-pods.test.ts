@@ -55,7 +55,7 @@ describe('a pod on a process node', () => {
             envFrom: [{ prefix: 'P_', secretRef: { name: 'env' } }],
             env: [
               { name: 'WHO', value: 'world' },
-              { name: 'GREETING', value: 'hello $(WHO) $(NOBODY) $$(WHO)' },
+              { name: 'GREETING', value: 'hello $(WHO) $(UNSET) $$(WHO)' },
               { name: 'PASSWORD', valueFrom: { secretKeyRef: { name: 'env', key: 'password' } } },
               { name: 'COLOUR', valueFrom: { configMapKeyRef: { name: 'env', key: 'colour' } } },
               { name: 'ABSENT', valueFrom: { configMapKeyRef: { name: 'env', key: 'no', optional: true } } },
@@ -70,13 +70,13 @@ describe('a pod on a process node', () => {
     );
     await reaches('environment', 'Succeeded');
     assert.deepEqual((await logs('environment')).split('\n'), [
-      'hello world $(NOBODY) $(WHO) hunter2 blue ann environment@192.0.2.1 2 64 environment',
+      'hello world $(UNSET) $(WHO) hunter2 blue ann environment@192.0.2.1 2 64 environment',
       '/usr/share',
       '',
     ]);
   });
 
-  it('sees its volumes at their paths, and changes of them', async () => {
+  it('sees its volumes at their paths, and changes of their content', async () => {
     const cluster = use();
     const config = (text: string): object => ({
       apiVersion: 'v1',
@@ -327,7 +327,7 @@ describe('a pod on a process node', () => {
     assert.equal(pod.status.containerStatuses?.[0]?.state.terminated?.exitCode, 143);
   });
 
-  it('waits for a node that has what it requests', async () => {
+  it('waits for a node that has the resources it requests', async () => {
     const cluster = use();
     const container = aShell('exec sleep 10000', { resources: { requests: { cpu: '1000' } } });
     await cluster.apply(aPod('greedy', { ...atOnce, containers: [container] }));

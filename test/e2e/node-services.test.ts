@@ -74,7 +74,7 @@ describe('Services of process pods', () => {
     await eventually(() =>
       assert.throws(() => cluster.network.resolve('word.default.svc', 80), { code: 'LOCAL_NO_ROUTE' }),
     );
-    assert.throws(() => cluster.network.resolve('nobody.default.svc', 80), { code: 'LOCAL_NO_ROUTE' });
+    assert.throws(() => cluster.network.resolve('unknown.default.svc', 80), { code: 'LOCAL_NO_ROUTE' });
   });
 
   it('are how the API server reaches a webhook', async () => {

@@ -1,10 +1,10 @@
-// What a person on call does: look, preview, evict, hold, resume, restore; and a definition that is removed.
+// What an on-call engineer does: look, preview, evict, hold, resume, restore; and a definition that is removed.
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { before, describe, it } from 'node:test';
 import { runCommand } from '../../hack/local/run-command.ts';
-import { crdName } from '../../src/api/kind-names.ts';
+import { crdName } from '../../src/kinds/kind-names.ts';
 import { aManifest, Cluster, kind } from '../support/cluster.ts';
 import { eventually } from '../support/eventually.ts';
 import { useBundle } from '../support/use-bundle.ts';
@@ -18,22 +18,22 @@ const rules = [
   { name: 'aged', kinds: ['PipelineRun'], finishedFor: '24h', when: 'object.spec.pipeline.name == "aging"' },
 ];
 
-describe('operations', () => {
+describe('the program in operation', () => {
   // The reconciler asks its rules too rarely to be in the way; the command asks them now.
-  const rememberedNames = { enabled: true };
-  const configuration = { eviction: { rules, interval: '1h' }, deletionBreaker: { perMinute: 3 }, rememberedNames };
-  const bundle = useBundle({ configuration, webhookConfiguration: { rememberedNames } });
+  const tombstones = { enabled: true };
+  const configuration = { eviction: { rules, interval: '1h' }, deletionBreaker: { perMinute: 3 }, tombstones };
+  const bundle = useBundle({ configuration, webhookConfiguration: { tombstones } });
   let cluster: Cluster;
   before(async () => {
     cluster = new Cluster(bundle());
     await cluster.namespace(NS);
-    await cluster.kubectl('apply', '-k', join(bundle().directory, 'config/components/remembered-names'));
+    await cluster.kubectl('apply', '-k', join(bundle().directory, 'config/components/tombstones'));
   });
 
-  /** Runs the program as a person with the administrator's kubeconfig would. */
+  /** Runs the program as an operator with the administrator's kubeconfig would. */
   async function ingester(...args: readonly string[]): Promise<{ code: number; stdout: string; stderr: string }> {
     const { directory, controlPlane, databaseLink, database } = bundle();
-    const file = join(directory, 'person.yaml');
+    const file = join(directory, 'operator.yaml');
     const mysql = { host: databaseLink.host, port: databaseLink.port, database: database.name, ...database.writer };
     const settings = {
       ...{ metadataStorage: { enableMetadataStorage: true }, mysql, eviction: { rules } },
@@ -67,7 +67,7 @@ describe('operations', () => {
     });
   });
 
-  it('lists in status what cannot be dealt with, with the error and since when', async () => {
+  it('lists in status the objects that cannot be dealt with, with the error and since when', async () => {
     const annotations = { 'michelangelo/Deleting': 'true', 'michelangelo/DeletePropagation': 'sideways' };
     await cluster.apply(aManifest('Model', NS, 'wrong', { spec: {} }));
     await cluster.patch(Model, NS, 'wrong', { metadata: { annotations } });
@@ -80,7 +80,7 @@ describe('operations', () => {
     await eventually(async () => assert.equal(await cluster.get(Model, NS, 'wrong'), undefined));
   });
 
-  it('previews what the rules choose, evicts it, and puts it back', async () => {
+  it('previews the objects that the rules choose, evicts them, and puts them back', async () => {
     for (const [index, name] of ['oldest', 'older', 'newest'].entries())
       await finished(name, 'p', `2026-01-0${index + 1}T00:00:00Z`);
     const preview = await ok('evict', '--dry-run', '--kind', 'PipelineRun');
@@ -152,7 +152,7 @@ describe('operations', () => {
     }
   });
 
-  it('evicts by age what a restart finds unchanged', async () => {
+  it('evicts by age objects that a restart finds unchanged', async () => {
     await finished('aged', 'aging', '2026-01-01T00:00:00Z');
     await finished('young', 'aging', new Date().toISOString());
     const version = async (name: string) => String((await cluster.row(PipelineRun, NS, name))['res_version']);
@@ -169,7 +169,7 @@ describe('operations', () => {
     assert.equal(await version('young'), kept);
   });
 
-  it('holds a mass deletion over a restart, and lets it go on when a person says so', async () => {
+  it('holds a mass deletion over a restart, and lets it go on when an operator resumes it', async () => {
     const names = Array.from({ length: 8 }, (_, index) => `mass-${index}`);
     for (const name of names) await cluster.apply(aManifest('RayJob', NS, name, { spec: {} }));
     const RayJob = kind('RayJob');
@@ -189,7 +189,7 @@ describe('operations', () => {
     for (const row of await cluster.rows(RayJob, NS)) assert.notEqual(row['delete_time'], null);
   });
 
-  it('releases a thousand objects of a definition that is removed, without calling them deleted', async () => {
+  it('removes the finalizer of a thousand objects of a definition that is removed, without calling them deleted', async () => {
     const SparkJob = kind('SparkJob');
     const count = 1000;
     const items = Array.from({ length: count }, (_, index) => aManifest('SparkJob', NS, `job-${index}`, { spec: {} }));

@@ -6,8 +6,8 @@ import { after, before, describe, it } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createAuthority } from '../../hack/local/certificates.ts';
 import { probe } from '../../hack/local/role-process.ts';
-import { crdName } from '../../src/api/kind-names.ts';
 import { FINALIZER } from '../../src/api/names.ts';
+import { crdName } from '../../src/kinds/kind-names.ts';
 import { type BadWebhook, startBadWebhook } from '../support/bad-webhook.ts';
 import { aManifest, Cluster, kind } from '../support/cluster.ts';
 import { eventually } from '../support/eventually.ts';
@@ -19,7 +19,7 @@ const RECONCILER = 'system:serviceaccount:ingester-system:ingester-reconciler';
 const REGISTRATION = 'admissionregistration.k8s.io/v1';
 /** By which a webhook may refuse an update; 409 and 404 have a meaning of their own when the API server says them. */
 const codes = [400, 404, 409, 413, 422];
-/** What the API server says too when it is busy: a trouble at once, and an event only if it lasts. */
+/** What the API server says too when it is busy: a failing object at once, and an event only if it lasts. */
 const BUSY = 'by-429';
 
 const policy = {
@@ -80,7 +80,7 @@ describe('writes of the reconciler that others refuse', () => {
     const text = await cluster.kubectl('get', 'events.events.k8s.io', '-n', NS, '-o', 'json');
     return (JSON.parse(text) as { items: Event[] }).items.filter(({ regarding }) => regarding.name === name);
   };
-  const troubles = async (): Promise<readonly { readonly name: string; readonly message: string }[]> => {
+  const failingObjects = async (): Promise<readonly { readonly name: string; readonly message: string }[]> => {
     const status = [
       'get',
       'configmap',
@@ -90,10 +90,10 @@ describe('writes of the reconciler that others refuse', () => {
       '-o',
       'jsonpath={.data.status\\.json}',
     ];
-    const { troubles } = JSON.parse(await cluster.kubectl(...status)) as {
-      troubles: { listed: { name: string; message: string }[] };
+    const { failingObjects } = JSON.parse(await cluster.kubectl(...status)) as {
+      failingObjects: { listed: { name: string; message: string }[] };
     };
-    return troubles.listed;
+    return failingObjects.listed;
   };
   /** Until the API server goes by what was registered for the reconciler. */
   const refuses = (name: string, message: RegExp) =>
@@ -112,19 +112,23 @@ describe('writes of the reconciler that others refuse', () => {
       assert.notEqual(code, 0, 'is let through');
       assert.match(stderr, message);
     });
-  const isTrouble = (name: string, message: RegExp) =>
+  const isFailing = (name: string, message: RegExp) =>
     eventually(async () => {
-      assert.match((await troubles()).find((each) => each.name === name)?.message ?? '', message, `no trouble ${name}`);
+      assert.match(
+        (await failingObjects()).find((each) => each.name === name)?.message ?? '',
+        message,
+        `does not fail: ${name}`,
+      );
     }, 60_000);
   const isTold = async (name: string, message: RegExp) => {
-    await isTrouble(name, message);
+    await isFailing(name, message);
     await eventually(async () => {
       const [event] = (await events(name)).filter(({ reason }) => reason === 'WriteRefused');
       assert.match(event?.note ?? '', message, `no event on ${name}`);
     }, 60_000);
   };
 
-  it('a policy that denies it is on the object, in the status and in the metrics, and costs ever fewer attempts', async () => {
+  it('a policy that denies the write is shown on the object, in the status and in the metrics, and costs ever fewer attempts', async () => {
     await create('held', 'marked');
     await apply(policy, binding);
     await refuses('held', /hands off, says the policy/);
@@ -132,7 +136,7 @@ describe('writes of the reconciler that others refuse', () => {
     await cluster.patch(Model, NS, 'marked', { metadata: { annotations: { 'michelangelo/Deleting': 'true' } } });
     for (const name of ['held', 'marked']) await isTold(name, /hands off, says the policy/);
     const text = await metrics();
-    assert.match(text, /^ingester_notices_total\{kind="Model",reason="WriteRefused"\} [1-9]/m);
+    assert.match(text, /^ingester_events_total\{kind="Model",reason="WriteRefused"\} [1-9]/m);
     assert.match(text, /^ingester_failed_attempts_total\{kind="Model",code="KUBE_REFUSED"\} [1-9]/m);
     assert.deepEqual((await cluster.get(Model, NS, 'held'))?.metadata.finalizers, [FINALIZER]);
     // Two objects at one attempt in eight seconds each, and what the last short waits left over.
@@ -141,10 +145,10 @@ describe('writes of the reconciler that others refuse', () => {
     assert.ok((await patches()) - before <= 4, `${(await patches()) - before} refused patches in eight seconds`);
     await cluster.kubectl('delete', 'validatingadmissionpolicybinding', 'hands-off');
     for (const name of ['held', 'marked']) await gone(name);
-    await eventually(async () => assert.deepEqual(await troubles(), []));
+    await eventually(async () => assert.deepEqual(await failingObjects(), []));
   });
 
-  it('a webhook that refuses it by any status is no lost race, and the object leaves when the webhook does', async () => {
+  it('a webhook that refuses the write by any status is no lost race, and the object leaves when the webhook does', async () => {
     const authority = await createAuthority('third-party');
     webhook = await startBadWebhook({ authority, listener: (request, response) => void refuse(request, response) });
     const refused = codes.map((code) => `by-${code}`);
@@ -171,7 +175,7 @@ describe('writes of the reconciler that others refuse', () => {
     await refuses('by-409', /third party/);
     await cluster.kubectl('delete', crdName(Model), '-n', NS, ...names, '--wait=false');
     for (const name of refused) await isTold(name, new RegExp(`third party refuses ${name}`));
-    await isTrouble(BUSY, /third party refuses by-429/);
+    await isFailing(BUSY, /third party refuses by-429/);
     for (const name of names) assert.deepEqual((await cluster.get(Model, NS, name))?.metadata.finalizers, [FINALIZER]);
     await cluster.kubectl('delete', 'validatingwebhookconfiguration', 'third-party');
     for (const name of names) await gone(name);

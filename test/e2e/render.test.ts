@@ -36,7 +36,7 @@ describe('ingester render', () => {
     await cluster.apply(aManifest('PipelineRun', NS, 'living'));
   });
 
-  it('marks what is archived, and leaves every byte of what lives or was never there', async () => {
+  it('marks archived objects, and leaves every byte of objects that live or never existed', async () => {
     const others = `# a comment\n${text('living')}---\n${text('reborn')}---\n${text('never')}`;
     const { code, stdout, stderr } = await render(`${others}---\n${text('archived')}`);
     assert.equal(code, 0, stderr);

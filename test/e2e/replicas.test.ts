@@ -40,7 +40,7 @@ describe('two reconcilers with leader election', () => {
     assert.equal(await reconciled(second.healthPort), 0);
   });
 
-  it('hand over at once when the one that works is stopped', async () => {
+  it('hand the lease over at once when the leader is stopped', async () => {
     const started = performance.now();
     await bundle().reconciler.stop();
     await create('after-stop');
@@ -49,7 +49,7 @@ describe('two reconcilers with leader election', () => {
     await bundle().reconciler.start();
   });
 
-  it('take over when the one that works is killed, once its lease has expired', async () => {
+  it('take the lease over when the leader is killed, once its lease has expired', async () => {
     second.process.kill('SIGKILL');
     await second.process.exited();
     await create('after-kill');

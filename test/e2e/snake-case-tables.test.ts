@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { probe } from '../../hack/local/role-process.ts';
-import { crdName } from '../../src/api/kind-names.ts';
-import { kindsNamed } from '../../src/api/kinds.ts';
+import { crdName } from '../../src/kinds/kind-names.ts';
+import { kindsNamed } from '../../src/kinds/kinds.ts';
 import { aManifest, Cluster } from '../support/cluster.ts';
 import { eventually } from '../support/eventually.ts';
 import { runIngester } from '../support/ingester.ts';
@@ -24,7 +24,7 @@ describe('tables in snake case', () => {
     tableNames: 'snake_case',
     webhookSeesDatabase: true,
     configuration: {
-      outage: { policy: 'release', releaseAfter: '2s', spoolDirectory },
+      outage: { policy: 'remove-finalizer', removeFinalizerAfter: '2s', spoolDirectory },
       eviction: { rules, interval: '1h' },
     },
   });
@@ -56,14 +56,14 @@ describe('tables in snake case', () => {
       assert.deepEqual([row['delete_time'], row['evict_time'] === null], [null, false]);
     });
 
-  it('are the only ones there are', async () => {
+  it('are the only tables of the database', async () => {
     const tables = (await bundle().database.query('SHOW TABLES')).map((row) => String(Object.values(row)[0]));
     for (const table of ['pipeline_run', 'pipeline_run_labels', 'ray_cluster'])
       assert.ok(tables.includes(table), table);
     for (const table of ['pipelinerun', 'raycluster']) assert.ok(!tables.includes(table), table);
   });
 
-  it('take what is evicted, by the mark and by the command, and give it back', async () => {
+  it('take objects that are evicted, by the mark and by the command, and give them back', async () => {
     await cluster.patch(PipelineRun, NS, 'marked', { metadata: { annotations: { 'michelangelo/Immutable': 'true' } } });
     await ok('evict', '--kind', 'PipelineRun');
     for (const name of ['marked', 'ruled']) {
@@ -96,7 +96,7 @@ describe('tables in snake case', () => {
     await eventually(async () => assert.match(await ok('status'), /MySQL answers\.[\s\S]*PipelineRun +2 /));
   });
 
-  it('are what the query API lists', async () => {
+  it('are the tables that the query API lists', async () => {
     await cluster.kubectl(
       'wait',
       '--for=condition=Available',
@@ -107,7 +107,7 @@ describe('tables in snake case', () => {
     for (const name of ['kept', 'marked', 'ruled']) assert.match(listed, new RegExp(`/${name}$`, 'm'));
   });
 
-  it('are where the webhook looks before a definition loses a field', async () => {
+  it('are the tables that the webhook looks into before a definition loses a field', async () => {
     const lose = (kind: typeof RayCluster, field: string) => {
       const path = `/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/${field}`;
       const patch = JSON.stringify([{ op: 'remove', path }]);

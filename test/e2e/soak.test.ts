@@ -9,7 +9,7 @@ const clock = new ShiftedClock();
 const bundle = useBundle({ reconcilerProgram: { env: clock.env() } });
 after(() => clock.remove());
 
-it('keeps every guarantee for half a minute of load and faults', async () => {
+it('the bundle keeps every guarantee for half a minute of load and faults', async () => {
   const report = await soak(bundle(), { seed: 7, durationMs: 30_000, clock, note: () => undefined });
   assert.deepEqual(report.findings, []);
   assert.ok(report.objects > 20, 'there was something to lose');

@@ -1,4 +1,4 @@
-// A restart writes only what changed while nobody watched.
+// A restart writes only what changed while no reconciler watched.
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
 import { aManifest, Cluster, kind } from '../support/cluster.ts';
@@ -35,7 +35,7 @@ describe('a start with a filled database', () => {
       assert.match(JSON.stringify(row['json']), new RegExp(`r${before}`));
     });
   };
-  /** Takes the finalizer off by hand and deletes: what an object does that nobody could hold back. */
+  /** Takes the finalizer off by hand and deletes: what an object does that no finalizer could hold back. */
   const loseUnseen = async (lost: readonly string[]) => {
     // It would put the finalizer back at once.
     await cluster.kubectl('delete', 'mutatingwebhookconfiguration', 'ingester-finalizer', '--ignore-not-found');
@@ -75,7 +75,7 @@ describe('a start with a filled database', () => {
     assert.deepEqual(different.map(([name]) => name).sort(), [changed, leaving]);
   });
 
-  it('ends the rows of objects that vanished while it was down, with the reason', async () => {
+  it('ends the rows of objects that were deleted while it was down, with the reason', async () => {
     const lost = names.slice(2, 5);
     await restart(() => loseUnseen(lost));
     await eventually(async () => {

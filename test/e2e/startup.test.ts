@@ -1,4 +1,4 @@
-// What a person sees who starts the program with something missing or wrong. Every case has a message of its own.
+// What an operator sees who starts the program with something missing or wrong. Every case has a message of its own.
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -103,7 +103,7 @@ describe('starting the program', () => {
     assert.match(run.output(), /mysql\.prot: unknown key/);
   });
 
-  it('says that the schema is missing and which command creates it, waits, and starts when it is there', async () => {
+  it('reports that the schema is missing and which command creates it, waits, and starts when the schema is there', async () => {
     await controlPlane.kubectlRun(['apply', '-k', 'crds']);
     const env = await environment();
     const run = ingester(['reconciler'], env);
@@ -206,7 +206,7 @@ describe('starting the program', () => {
     }
   });
 
-  it('keeps trying while the API server is not there', async () => {
+  it('keeps trying while the API server is away', async () => {
     const kubeconfig = join(directory, 'nowhere.kubeconfig');
     const cluster = { name: 'c', cluster: { server: 'https://127.0.0.1:1' } };
     const contexts = [{ name: 'x', context: { cluster: 'c', user: 'u' } }];
@@ -226,17 +226,17 @@ describe('starting the program', () => {
     assert.match(run.output(), /kubernetes\.kubeconfig.*KUBECONFIG_INVALID/);
   });
 
-  it('refuses to serve admission with a missing certificate, or one that does not match its key', async () => {
+  it('refuses to serve admission with a missing certificate, or a certificate that does not match its key', async () => {
     const authority = await createAuthority('ca');
     const [one, other] = await Promise.all(
       ['one', 'other'].map((name) => authority.issue({ commonName: name, hosts: ['127.0.0.1'] })),
     );
     const certDir = join(directory, 'tls');
     mkdirSync(certDir);
-    const start = () => ingester(['webhook'], { INGESTER_WEBHOOK_CERT_DIR: certDir });
+    const start = () => ingester(['webhook'], { INGESTER_SERVER_CERT_DIR: certDir });
     const missing = start();
     assert.equal(await missing.exit, 1);
-    assert.match(missing.output(), /tls\.crt.*webhook\.certDir.*CERTIFICATE_INVALID/);
+    assert.match(missing.output(), /tls\.crt.*server\.certDir.*CERTIFICATE_INVALID/);
     writeFileSync(join(certDir, 'tls.crt'), one?.certificatePem ?? '');
     writeFileSync(join(certDir, 'tls.key'), other?.keyPem ?? '');
     const mismatch = start();

@@ -51,12 +51,12 @@ describe('with metadata storage off', () => {
     await eventually(async () => assert.equal(await waiting(), '1'), LOOK_MS);
     await eventually(async () => {
       const description = await cluster.kubectl('describe', 'models.michelangelo.api', '-n', NS, 'held');
-      assert.match(description, /Warning\s+StorageOff\s.*metadata storage is off.*ingester drain/);
+      assert.match(description, /Warning\s+StorageOff\s.*metadata storage is off.*ingester uninstall/);
     }, LOOK_MS);
     assert.match(cluster.reconcilerLog(), /"count":1.*wait, because metadata storage is off/);
   });
 
-  it('switching it on finishes the deletion, and new objects are guarded', async () => {
+  it('switching metadata storage on finishes the deletion, and new objects are guarded', async () => {
     const { reconciler, directory } = bundle();
     const file = join(directory, 'reconciler.yaml');
     const configuration = parse(readFileSync(file, 'utf8')) as object;

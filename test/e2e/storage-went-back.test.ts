@@ -20,9 +20,9 @@ describe('a MySQL that lost what it confirmed', () => {
     await eventually(async () => assert.equal((await cluster.rows(kind('Model'), NS)).length, 1));
   });
 
-  it('is noticed by a reconciler that started after it, under its own rights, and told by the status', async (t) => {
+  it('is noticed by a reconciler that started after it, under its own rights, and shown in the status', async (t) => {
     if (bundle().server.external) {
-      t.skip("the server is somebody else's");
+      t.skip('the server is external');
       return;
     }
     const remembered = () =>

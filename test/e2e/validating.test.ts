@@ -1,9 +1,9 @@
-// The validating rules as people and their tools meet them: refusals as kubectl shows them, and that nothing is refused
+// The validating rules as users and their tools meet them: refusals as kubectl shows them, and that nothing is refused
 // which would wedge an object.
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
+import { INGESTER_CRD } from '../../hack/generate/crds/ingester.ts';
 import { probe } from '../../hack/local/role-process.ts';
-import { INGESTER_CRD } from '../../src/api/ingester.ts';
 import type { KubernetesObject } from '../../src/api/object.ts';
 import { aManifest, Cluster, kind } from '../support/cluster.ts';
 import { eventually } from '../support/eventually.ts';
@@ -90,13 +90,13 @@ describe('the validating rules on a real API server', () => {
       assert.equal(await versionOf(), '2.9.0');
     });
 
-    it('is not talked into deleting and creating the object by apply --force', async () => {
+    it('does not lead apply --force to delete and create the object', async () => {
       const { uid } = (await cluster.get(kind('RayCluster'), NS, 'ray'))?.metadata ?? {};
       assertRefused(await withInput(rayCluster('2.8.0'), 'apply', '--force'), message);
       assert.equal((await cluster.get(kind('RayCluster'), NS, 'ray'))?.metadata.uid, uid);
     });
 
-    it('allows it with the annotation, once', async () => {
+    it('allows a downgrade with the annotation, once', async () => {
       const permitted = { metadata: { annotations: { 'michelangelo/allow-downgrade': '2.8.0' } } };
       const type = 'rayclusters.michelangelo.api';
       assertRefused(await merge(type, 'ray', { ...permitted, spec: { rayVersion: '2.7.0' } }), /downgrade/);
@@ -171,7 +171,7 @@ describe('the validating rules on a real API server', () => {
       }
     });
 
-    it('warns of a value that does nothing', async () => {
+    it('warns of a mark whose value does nothing', async () => {
       await create('Model', 'almost-marked');
       const value = { metadata: { annotations: { 'michelangelo/Deleting': 'True' } } };
       assertAllowed(await merge('models.michelangelo.api', 'almost-marked', value), /Warning: .*no effect/);
@@ -222,7 +222,7 @@ describe('the validating rules on a real API server', () => {
   });
 
   describe('ingester-downgrade, after the resource was deleted', () => {
-    it('compares it with what was migrated, and refuses what it cannot compare', async () => {
+    it('compares a new Ingester with what was migrated before, and refuses a version that it cannot compare', async () => {
       const type = INGESTER_CRD;
       const again = (version: string, annotations: object = {}): object =>
         aManifest('Ingester', NS, 'again', {
@@ -230,7 +230,7 @@ describe('the validating rules on a real API server', () => {
           spec: { version },
         });
       await cluster.kubectl(
-        ...['patch', 'configmap', '-n', 'ingester-system', 'ingester-memory', '--type=merge'],
+        ...['patch', 'configmap', '-n', 'ingester-system', 'ingester-admission-record', '--type=merge'],
         ...['-p', JSON.stringify({ data: { [`migrated.${NS}.again`]: '1.4.0' } })],
       );
       const message = /^spec\.version 1\.3\.2 is older than the migrated version; to permit it .*=version:1\.3\.2$/;
@@ -242,8 +242,8 @@ describe('the validating rules on a real API server', () => {
       assertAllowed(await run('delete', type, '-n', NS, 'again'));
     });
 
-    it('is ready and in doubt where the webhook may not read what was migrated', async () => {
-      const binding = ['rolebinding', '-n', 'ingester-system', 'ingester-memory'] as const;
+    it('refuses with a doubt, and stays ready, where the webhook may not read what was migrated', async () => {
+      const binding = ['rolebinding', '-n', 'ingester-system', 'ingester-admission-record'] as const;
       const { stdout } = await run('get', ...binding, '-o', 'json');
       const { apiVersion, kind: type, metadata, ...rest } = JSON.parse(stdout) as KubernetesObject;
       const first = (annotations: object = {}): Promise<Result> =>
@@ -255,9 +255,9 @@ describe('the validating rules on a real API server', () => {
           ...['create', '--dry-run=server'],
         );
       assertAllowed(await run('delete', ...binding));
-      const doubt = /^nobody can say what was migrated for an Ingester first before; to permit it .*=unknown:1\.5\.0$/;
+      const doubt = /^what was migrated for an Ingester first before is unknown; to permit it .*=unknown:1\.5\.0$/;
       await eventually(async () => assertRefused(await first(), doubt));
-      assertAllowed(await first({ 'michelangelo/allow-downgrade': 'unknown:1.5.0' }), /Warning: nobody can say/);
+      assertAllowed(await first({ 'michelangelo/allow-downgrade': 'unknown:1.5.0' }), /Warning: what was migrated/);
       assert.equal((await probe(bundle().webhookHealthPort, '/readyz')).status, 200);
       const { name, namespace } = metadata;
       await cluster.apply({ apiVersion, kind: type, metadata: { name, namespace }, ...rest });
@@ -266,7 +266,7 @@ describe('the validating rules on a real API server', () => {
   });
 
   describe('api-version-downgrade', () => {
-    it('refuses to change through v2 what was written through v3', async () => {
+    it('refuses to change through v2 an object that was written through v3', async () => {
       const crd = 'clusters.michelangelo.api';
       const { stdout } = await cluster.tryKubectl('get', 'crd', crd, '-o', 'json');
       const [v2] = (JSON.parse(stdout) as { spec: { versions: object[] } }).spec.versions;
@@ -286,7 +286,7 @@ describe('the validating rules on a real API server', () => {
   });
 
   describe('nothing is wedged', () => {
-    it('lets the reconciler evict and delete what is marked, and users delete the rest', async () => {
+    it('the rules let the reconciler evict and delete marked objects, and users delete the rest', async () => {
       await bundle().reconciler.start();
       await eventually(async () => {
         for (const name of ['marked-0', 'marked-1'])
@@ -302,7 +302,7 @@ describe('the validating rules on a real API server', () => {
     const patchCrd = (plural: string, patch: string): Promise<Result> =>
       run('patch', 'crd', `${plural}.michelangelo.api`, '--type=json', '-p', patch);
 
-    it('refuses to take a property away while objects exist, and allows exactly that with the annotation', async () => {
+    it('refuses a property to go while objects exist, and allows exactly that with the annotation', async () => {
       await create('SparkJob', 'job', { spec: { mainClass: 'a' } });
       const refused = await patchCrd('sparkjobs', without('mainClass'));
       assertRefused(refused, /^v2: spec\.mainClass: property removed; it has objects; to permit it set annotation/);
@@ -317,7 +317,7 @@ describe('the validating rules on a real API server', () => {
       );
     });
 
-    it('allows it with a warning where there is neither an object nor an archived row', async () => {
+    it('allows a property to go, with a warning, where there is neither an object nor an archived row', async () => {
       await eventually(async () =>
         assertAllowed(await patchCrd('triggerruns', without('autoFlip')), /Warning: .*it has no objects/),
       );
@@ -353,7 +353,7 @@ describe('the validating rules on a real API server', () => {
       assertAllowed(await run('delete', 'crd', crd));
     });
 
-    it('compares a CRD that is created with the one that was deleted, while it has archived rows', async () => {
+    it('compares a CRD that is created with the CRD that was deleted before, while archived rows are left', async () => {
       const crd = 'revisions.michelangelo.api';
       const { stdout } = await run('get', 'crd', crd, '-o', 'json');
       const { spec } = JSON.parse(stdout) as { readonly spec: CrdSpec };
@@ -366,8 +366,16 @@ describe('the validating rules on a real API server', () => {
       const narrow = structuredClone(spec);
       delete narrow.versions[0]?.schema.openAPIV3Schema.properties.spec.properties['gitRef'];
       await eventually(async () => {
-        const memory = await run('get', 'configmap', '-n', 'ingester-system', 'ingester-memory', '-o', 'json');
-        const { data = {} } = JSON.parse(memory.stdout) as { readonly data?: Readonly<Record<string, string>> };
+        const record = await run(
+          'get',
+          'configmap',
+          '-n',
+          'ingester-system',
+          'ingester-admission-record',
+          '-o',
+          'json',
+        );
+        const { data = {} } = JSON.parse(record.stdout) as { readonly data?: Readonly<Record<string, string>> };
         assert.equal(data['rows.revisions'], 'some');
         assert.deepEqual(JSON.parse(data['crd.revisions'] ?? '{}'), spec);
       }, 120_000);
@@ -386,7 +394,7 @@ describe('the validating rules on a real API server', () => {
     });
   });
 
-  it('lets a namespace go with all that is in it', async () => {
+  it('let a namespace go with all the objects in it', async () => {
     assertAllowed(await run('delete', 'namespace', NS));
   });
 });

@@ -39,7 +39,7 @@ describe('an eviction rule', () => {
     await bundle().reconciler.start();
   });
 
-  it('that no longer chooses an object lets it live, and still evicts what it chooses', async () => {
+  it('that no longer chooses an object lets it live, and still evicts the objects that it chooses', async () => {
     await eventually(async () => assert.ok((await waiting()).length > names.length / 2));
     const kept = (await waiting()).at(-1) ?? '';
     await restartWith([rule(`object.metadata.name != '${kept}'`)]);
@@ -53,7 +53,7 @@ describe('an eviction rule', () => {
     }
   });
 
-  it('that is withdrawn lets all live that have not left, and their deletion is a deletion', async () => {
+  it('that is withdrawn lets all objects live that have not left, and their deletion is a deletion', async () => {
     assert.ok((await waiting()).length > 0);
     await restartWith([]);
     await eventually(async () => assert.deepEqual(await waiting(), []));

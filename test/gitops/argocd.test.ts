@@ -35,7 +35,10 @@ describe('Argo CD', { skip }, () => {
   before(async () => {
     git = await GitRepository.create();
     // As config/overlays/production, without the operator of Prometheus.
-    const overlay = { resources: [`../${basename(use().overlay)}`], components: ['guard', 'drain-hook', 'argocd'] };
+    const overlay = {
+      resources: [`../${basename(use().overlay)}`],
+      components: ['deletion-protection', 'uninstall-hook', 'argocd'],
+    };
     const components = overlay.components.map((name) => `../../components/${name}`);
     git.write('config/overlays/production/kustomization.yaml', stringify({ ...kustomization, ...overlay, components }));
     git.write('config/samples/kustomization.yaml', instancesOf(samples));
@@ -66,7 +69,7 @@ describe('Argo CD', { skip }, () => {
   const versionOf = async (plural: string, name: string): Promise<string> =>
     (JSON.parse(await get(plural, name)) as { metadata: { resourceVersion: string } }).metadata.resourceVersion;
 
-  it('applies platform, bundle and instances one after the other, and knows what is not ready', async () => {
+  it('applies platform, bundle and instances one after the other, and knows which objects are not ready', async () => {
     const commit = await git.commit('install the ingester');
     for (const manifest of appOfApps(git)) await use().apply(manifest);
     await eventually(async () => assert.notEqual(await get('pipelines', 'ingester-test-pipeline'), ''), PATIENCE_MS);
@@ -133,7 +136,7 @@ describe('Argo CD', { skip }, () => {
     assert.match(await get('models', model), /"revisionId": 1/);
   });
 
-  it('keeps in etcd what it would create again, and lets go of what Git allows to leave', async () => {
+  it('keeps in etcd objects that Argo CD would create again, and lets go of objects that Git allows to leave', async () => {
     await use().kubectl('annotate', 'models.michelangelo.api', model, '-n', NS, 'michelangelo/Immutable=true');
     await eventually(async () => assert.notEqual((await rowOf('model', model))['evict_request_time'], null));
     assert.notEqual(await get('models', model), '');
@@ -168,14 +171,14 @@ describe('Argo CD', { skip }, () => {
     assert.equal((await rowOf('model', model))['delete_time'], null);
   });
 
-  it('prunes what is no longer in Git after MySQL has its final state', async () => {
+  it('prunes an object that is no longer in Git after MySQL has its final state', async () => {
     git.write('config/samples/kustomization.yaml', instancesOf(samples.filter((name) => name !== '02-modelfamily')));
     await follows('ingester-instances', await git.commit('no family'));
     assert.equal(await get('modelfamilys', 'ingester-test-model-family'), '');
     assert.notEqual((await rowOf('modelfamily', 'ingester-test-model-family'))['delete_time'], null);
   });
 
-  it('ends with the instances when their Application is deleted, and drains before it deletes the bundle', async () => {
+  it('ends with the instances when their Application is deleted, and uninstalls before it deletes the bundle', async () => {
     const own = { apiVersion: 'michelangelo.api/v2', kind: 'Model', metadata: { namespace: 'default', name: 'stays' } };
     await use().apply(own);
     const remove = (name: string): Promise<string> =>

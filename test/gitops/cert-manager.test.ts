@@ -11,13 +11,13 @@ import { type PodCluster, startPodCluster } from '../../hack/local/pod-bundle.ts
 import { runCommand } from '../../hack/local/run-command.ts';
 import { writeReleaseManifests } from '../../hack/release/manifests.ts';
 import { FINALIZER } from '../../src/api/names.ts';
-import { commandClient } from '../../src/app/command-client.ts';
+import { commandClient } from '../../src/app/kube-client.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import { messageOf } from '../../src/base/errors.ts';
 import { loadConfiguration } from '../../src/config/load.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { startCertManager } from '../support/cert-manager.ts';
-import { commandsOf } from '../support/commands-of.ts';
+import { commandsOf } from '../support/docs-page.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Call, underLoad } from '../support/under-load.ts';
 
@@ -70,7 +70,7 @@ describe('the bundle with cert-manager', { skip }, () => {
       return messageOf(error);
     }
   };
-  /** Serial numbers of what the webhook's pods show whoever connects. */
+  /** Serial numbers of what the webhook's pods show to a client. */
   const served = async (): Promise<ReadonlySet<string>> => {
     const pods = await get<{ items: { status: { podIP: string } }[] }>(
       ...['pods', '-n', system, '-l', 'app.kubernetes.io/component=webhook'],
@@ -107,7 +107,7 @@ describe('the bundle with cert-manager', { skip }, () => {
     assert.deepEqual([...(await served())], [serialOf(data)]);
   });
 
-  it('guards what is created, and stores it', async () => {
+  it('guards and stores an object that is created', async () => {
     const { metadata } = await client.create(models, 'default', aModel('guarded'));
     assert.deepEqual(metadata.finalizers, [FINALIZER]);
     await eventually(async () => {

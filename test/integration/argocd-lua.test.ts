@@ -91,7 +91,9 @@ describe('Argo CD', async () => {
     assert.equal(await health('Model', { metadata: {} }), 'Healthy');
   });
 
-  it('lets people archive, look again and, while an object is being deleted, release it', { skip }, async () => {
+  it('lets users archive, look again and, while an object is being deleted, remove the finalizer', {
+    skip,
+  }, async () => {
     const live = { metadata: { name: 'a', finalizers: ['other/one', 'michelangelo/Ingester'] } };
     const deleting = { metadata: { ...live.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } };
     const offered = async (object: object): Promise<Readonly<Record<string, { disabled: boolean }>>> =>
@@ -100,11 +102,11 @@ describe('Argo CD', async () => {
       Object.entries(await offered(live))
         .filter(([, { disabled }]) => disabled)
         .map(([name]) => name),
-      ['release-finalizer'],
+      ['remove-finalizer'],
     );
-    assert.equal((await offered(deleting))['release-finalizer']?.disabled, false);
-    const released = (await one(action('Model', 'release-finalizer'), deleting)) as typeof live;
-    assert.deepEqual(released.metadata.finalizers, ['other/one']);
+    assert.equal((await offered(deleting))['remove-finalizer']?.disabled, false);
+    const freed = (await one(action('Model', 'remove-finalizer'), deleting)) as typeof live;
+    assert.deepEqual(freed.metadata.finalizers, ['other/one']);
     const archived = (await one(action('Model', 'archive'), live)) as { metadata: { annotations: object } };
     assert.deepEqual(archived.metadata.annotations, { 'michelangelo/Immutable': 'true' });
     const looked = (await one(action('Model', 'resync'), live)) as {
@@ -113,7 +115,7 @@ describe('Argo CD', async () => {
     assert.match(looked.metadata.annotations['michelangelo/Resync'] ?? '', /^\d{4}-/);
   });
 
-  it('lets people approve exactly the upgrade that waits', { skip }, async () => {
+  it('lets users approve exactly the upgrade that waits', { skip }, async () => {
     const waiting = { metadata: {}, status: { phase: 'AwaitingApproval', lifecycle: { upgrade: { token: 't1' } } } };
     const offered = (await one(actionsOf('Ingester')['discovery.lua'], waiting)) as Record<
       string,

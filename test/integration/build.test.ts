@@ -34,7 +34,7 @@ describe('the built program', () => {
   const run = (...args: readonly string[]): ReturnType<typeof runCommand> =>
     runCommand(process.execPath, [main, ...args], { cwd: built.folder, env: { PATH: process.env['PATH'] } });
 
-  it('says its version, what it was built from, and the schema it wants', async () => {
+  it('prints its version, its commit, and the schema it wants', async () => {
     const { version: schema } = supportedSchema;
     const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string };
     const { stdout } = await run('version', '-o', 'json');
@@ -66,7 +66,7 @@ describe('the built program', () => {
     const certDir = join(built.folder, 'tls');
     mkdirSync(certDir);
     writeKeyPair(certDir, await authority.issue({ commonName: 'ingester-webhook', hosts: ['127.0.0.1'] }));
-    const configuration = { webhook: { bindAddress: `127.0.0.1:${port}`, certDir, shutdownDelay: '0s' } };
+    const configuration = { server: { bindAddress: `127.0.0.1:${port}`, certDir }, webhook: { shutdownDelay: '0s' } };
     const webhook = createRole({ role: 'webhook', main, directory: built.folder, configuration, healthPort, reaper });
     try {
       await webhook.start();

@@ -11,10 +11,10 @@ import type { KubernetesObject } from '../../src/api/object.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import { encodeObject } from '../../src/proto/encode.ts';
 import { Keyring } from '../../src/storage/keyring.ts';
-import { type CloneOptions, cloneDatabase } from '../../src/storage/mysql/clone.ts';
-import { migrate } from '../../src/storage/mysql/migrate.ts';
-import { MysqlMetadataStorage } from '../../src/storage/mysql/mysql-storage.ts';
 import type { MysqlOptions } from '../../src/storage/mysql/pool.ts';
+import { MysqlMetadataStorage } from '../../src/storage/mysql/store/mysql-storage.ts';
+import { type CloneOptions, cloneDatabase } from '../../src/storage/mysql/tasks/clone.ts';
+import { migrate } from '../../src/storage/mysql/tasks/migrate.ts';
 import { maskedValues, type SensitiveValues } from '../../src/storage/sensitive.ts';
 import { resealRow } from '../../src/sync/reseal.ts';
 import { toRow } from '../../src/sync/row.ts';
@@ -135,7 +135,7 @@ for (const flavour of ['mysql', 'mariadb'] as const) {
         await storage.close();
       }));
 
-    it('evicts what is in the cluster of the source, keeps deleted rows deleted, and leaves out what it is told to', () =>
+    it('evicts objects that are in the cluster of the source, keeps deleted rows deleted, and leaves out what it is told to', () =>
       withTarget(async (target, clone) => {
         const post = ["UPDATE model SET name = CONCAT('copy-', name)", "DELETE FROM model WHERE uid = 'uid-0002'"];
         const report = await clone({ excludeNamespaces: ['private'], kinds: [modelKind], postSql: post });
@@ -155,7 +155,7 @@ for (const flavour of ['mysql', 'mariadb'] as const) {
         assert.match(String((await rowsOf(target, 'model', 'uid, name'))[0]?.['name']), /^copy-m/);
       }));
 
-    it('seals values again with our key, masks them without one, and refuses what it cannot open', () =>
+    it('seals values again with our key, masks them without a key, and refuses values that it cannot open', () =>
       withTarget(async (target, clone) => {
         const ours = randomBytes(32);
         await assert.rejects(clone({ reseal: resealing(new Keyring(ours)) }), (error: Error & { code: string }) => {
@@ -192,7 +192,7 @@ for (const flavour of ['mysql', 'mariadb'] as const) {
         await assert.rejects(clone({ mysql: optionsOf(source), replace: 'replace' }), /the same database/);
       }));
 
-    it('refuses a source with a newer schema, one that is being worked on, and a target with a newer one', () =>
+    it('refuses a source with a newer schema, a source that is being worked on, and a target with a newer schema', () =>
       withTarget(async (target, clone) => {
         const set = (database: BundleDatabase, sql: string) => database.query(`UPDATE ingester_gate SET ${sql}`);
         await set(source, 'schema_version = 9999, min_reader = 9999');
@@ -223,7 +223,7 @@ for (const flavour of ['mysql', 'mariadb'] as const) {
         await source.query("DELETE FROM model WHERE uid = 'uid-9999'");
       }));
 
-    it('begins anew wherever it was killed, and ends as one that was left alone', () =>
+    it('begins anew wherever it was killed, and ends like a clone that was never killed', () =>
       withTarget(async (target, clone) => {
         await migrate(migrationOptions(optionsOf(target), kinds));
         const cuts = await cutEverywhere(
@@ -251,6 +251,7 @@ for (const flavour of ['mysql', 'mariadb'] as const) {
       withTarget(async (target) => {
         const directory = mkdtempSync(join(tmpdir(), 'clone-'));
         const config = join(directory, 'config.yaml');
+        writeFileSync(join(directory, 'password'), reader.password);
         const write = (environment: string): void =>
           writeFileSync(
             config,
@@ -259,7 +260,8 @@ for (const flavour of ['mysql', 'mariadb'] as const) {
                 environment,
                 host: server.host,
                 port: server.port,
-                ...reader,
+                user: reader.user,
+                passwordFile: join(directory, 'password'),
                 database: source.name,
                 excludeKinds: ['SparkJob'],
               },

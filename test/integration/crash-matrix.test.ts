@@ -109,7 +109,7 @@ describe('the crash matrix on real servers', () => {
   for (const [name, step, outage] of outages) {
     it(`keeps every guarantee: ${name}`, async (t) => {
       if (database().server.external && name === 'MySQL killed') {
-        t.skip("the MySQL server is somebody else's");
+        t.skip('the MySQL server is external');
         return;
       }
       const longest = Math.max(...steps.map(({ length }) => length));

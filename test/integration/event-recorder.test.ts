@@ -7,12 +7,12 @@ import { systemClock } from '../../src/base/clock.ts';
 import { createLogger } from '../../src/base/logger.ts';
 import { HttpKubeClient } from '../../src/kube/http/http-client.ts';
 import { PooledTransport } from '../../src/kube/http/transport.ts';
+import { configMaps, events } from '../../src/kube/resources.ts';
 import { EventRecorder } from '../../src/runtime/event-recorder.ts';
-import { EVENTS, type ObjectEvent } from '../../src/runtime/event-series.ts';
+import type { ObjectEvent } from '../../src/runtime/event-series.ts';
 import { eventually } from '../support/eventually.ts';
 
 const evicted: ObjectEvent = { type: 'Normal', reason: 'Evicted', action: 'Evict', note: 'moved to MySQL' };
-const CONFIG_MAPS = { group: '', version: 'v1', plural: 'configmaps' };
 
 describe('the event recorder on the real API server', () => {
   let controlPlane: ControlPlane;
@@ -40,13 +40,13 @@ describe('the event recorder on the real API server', () => {
   });
 
   const create = (name: string): Promise<KubernetesObject> =>
-    client.create(CONFIG_MAPS, 'default', { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name } });
+    client.create(configMaps, 'default', { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name } });
   const eventsAbout = async (name: string, namespace = 'default'): Promise<readonly KubernetesObject[]> => {
-    const page = await client.list(EVENTS, { namespace, limit: 500 }, new AbortController().signal);
+    const page = await client.list(events, { namespace, limit: 500 }, new AbortController().signal);
     return page.items.filter((event) => (event['regarding'] as { name: string }).name === name);
   };
 
-  it('is accepted, and kubectl shows it beside the object', async () => {
+  it('writes an Event that the API server accepts and kubectl shows beside the object', async () => {
     const object = await create('shown');
     recorder.record(object, evicted);
     await eventually(async () => assert.equal((await eventsAbout('shown')).length, 1));
@@ -66,7 +66,7 @@ describe('the event recorder on the real API server', () => {
     assert.equal((await eventsAbout('repeated')).length, 1);
   });
 
-  it('is accepted for the longest names and notes, for what was repeated at once, and without a namespace', async () => {
+  it('writes Events that are accepted for the longest names and notes, for repeats at once, and without a namespace', async () => {
     const name = 'n'.repeat(253);
     const object = await create(name);
     recorder.record(object, { ...evicted, note: 'ü'.repeat(5000), reason: 'R'.repeat(300), action: 'A'.repeat(300) });

@@ -7,8 +7,9 @@ import { type ControlPlane, startControlPlane } from '../../hack/local/control-p
 import { systemClock } from '../../src/base/clock.ts';
 import { HttpKubeClient } from '../../src/kube/http/http-client.ts';
 import { PooledTransport } from '../../src/kube/http/transport.ts';
+import { leases } from '../../src/kube/resources.ts';
 import { LeaderElector } from '../../src/runtime/leader-elector.ts';
-import { LEASES, type LeaseRecord, leaseRecord } from '../../src/runtime/lease.ts';
+import { type LeaseRecord, leaseRecord } from '../../src/runtime/lease.ts';
 import { eventually } from '../support/eventually.ts';
 import { RecordingLogger } from '../support/recording-logger.ts';
 
@@ -96,7 +97,7 @@ function suite(): void {
     return candidate;
   };
   const lease = async (name: string): Promise<LeaseRecord> =>
-    leaseRecord(await client.get({ resource: LEASES, namespace: NAMESPACE, name }));
+    leaseRecord(await client.get({ resource: leases, namespace: NAMESPACE, name }));
   const works = (candidate: Candidate) => eventually(() => assert.ok(candidate.said.includes('works')));
   /** A leader, and another candidate that has seen the lease. */
   const two = async (name: string): Promise<readonly [Candidate, Candidate]> => {

@@ -31,7 +31,7 @@ describe('a local control plane', () => {
     assert.ok(!others.stdout.includes('only-in-the-first'));
   });
 
-  it('is the version that it says it is', async () => {
+  it('runs the version that it reports', async () => {
     const { stdout } = await first.kubectlRun(['version', '--output=json']);
     const { clientVersion, serverVersion } = JSON.parse(stdout) as Record<string, { gitVersion: string }>;
     assert.match(serverVersion!.gitVersion, /^v1\.\d+\.\d+$/);
@@ -39,19 +39,19 @@ describe('a local control plane', () => {
   });
 
   it('refuses to a service account what no role allows', async () => {
-    await first.kubectlRun(['create', 'serviceaccount', 'nobody']);
-    const token = (await first.kubectlRun(['create', 'token', 'nobody'])).stdout.trim();
-    const kubeconfig = join(first.directory, 'nobody.kubeconfig');
-    const user = { name: 'nobody', token };
+    await first.kubectlRun(['create', 'serviceaccount', 'no-rights']);
+    const token = (await first.kubectlRun(['create', 'token', 'no-rights'])).stdout.trim();
+    const kubeconfig = join(first.directory, 'no-rights.kubeconfig');
+    const user = { name: 'no-rights', token };
     writeFileSync(kubeconfig, kubeconfigText({ url: first.url, caPem: first.caPem, user }));
     const whoami = await first.kubectlRun(['auth', 'whoami'], { kubeconfig });
-    assert.match(whoami.stdout, /system:serviceaccount:default:nobody/);
+    assert.match(whoami.stdout, /system:serviceaccount:default:no-rights/);
     const refused = await first.kubectlRun(['get', 'secrets'], { kubeconfig, allowFailure: true });
     assert.match(refused.stderr, /Forbidden/);
     await assert.rejects(first.kubectlRun(['get', 'secrets'], { kubeconfig }), { code: 'LOCAL_KUBECTL' });
   });
 
-  it('refuses who has no token', async () => {
+  it('refuses a client without a token', async () => {
     const kubeconfig = join(first.directory, 'wrong.kubeconfig');
     const user = { name: 'wrong', token: 'wrong' };
     writeFileSync(kubeconfig, kubeconfigText({ url: first.url, caPem: first.caPem, user }));
@@ -59,7 +59,7 @@ describe('a local control plane', () => {
     assert.match(refused.stderr, /Unauthorized|must be logged in/);
   });
 
-  it('deletes what belonged to a deleted object', async () => {
+  it('deletes the dependants of a deleted object', async () => {
     const configMap = (name: string, metadata: object = {}) =>
       apply({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace: 'default', ...metadata } });
     await configMap('owner');
@@ -202,7 +202,7 @@ describe('the start of a local control plane', () => {
     assert.deepEqual(readdirSync(parentDirectory), []);
   });
 
-  it('tries other ports when somebody takes its port', async () => {
+  it('tries other ports when another process takes its port', async () => {
     const tries = join(folder, 'tries');
     const etcd = `echo "$3" >> ${tries}; echo "listen tcp: bind: address already in use"; exit 1`;
     const assets = folderWith({ ...Object.fromEntries(programs.map((name) => [name, ''])), etcd });

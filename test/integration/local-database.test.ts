@@ -42,7 +42,7 @@ for (const flavour of ['mysql', 'mariadb'] as const) {
     before(async () => (server = await startDatabase({ flavour, progress: silent })));
     after(() => server.dispose());
 
-    it('is what it says it is, and new enough', async () => {
+    it('is the flavour that it reports, and new enough', async () => {
       const [row] = await query(server, 'SELECT CONCAT(VERSION(), " ", @@version_comment) AS version');
       assert.equal(flavours[flavour].accepts(String(row!['version'])), server.version);
       assert.equal(/mariadb/i.test(String(row!['version'])), flavour === 'mariadb');
@@ -54,7 +54,7 @@ for (const flavour of ['mysql', 'mariadb'] as const) {
       assert.deepEqual(Object.values(row!), [1, 1, 1, '+00:00', '127.0.0.1']);
     });
 
-    it('lets nobody in without the password', async () => {
+    it('lets no client in without the password', async () => {
       const accounts = await query(server, 'SELECT CONCAT(user, "@", host) AS name FROM mysql.user');
       const names = accounts.map((account) => String(account['name']));
       assert.deepEqual(
@@ -65,7 +65,7 @@ for (const flavour of ['mysql', 'mariadb'] as const) {
       await assert.rejects(createConnection({ host, port, user: 'root' }), { code: 'ER_ACCESS_DENIED_ERROR' });
     });
 
-    it('keeps what was committed over a crash, on the same port', async () => {
+    it('keeps committed rows over a crash, on the same port', async () => {
       const { port } = server;
       await withConnection(server, async (connection) => {
         await connection.query('CREATE DATABASE kept');
@@ -106,7 +106,7 @@ for (const flavour of ['mysql', 'mariadb'] as const) {
       assert.equal((await query(server, 'SELECT COUNT(*) AS words FROM kept.words'))[0]!['words'], 1);
     });
 
-    it('gives a command with which a person can run SQL', () => {
+    it('gives a command with which a user can run SQL', () => {
       const [command = '', ...args] = server.clientCommand('kept');
       const options = [
         '--batch',
@@ -144,7 +144,7 @@ function moduleText(path: string): string {
   return JSON.stringify(join(import.meta.dirname, path));
 }
 
-describe('a database that somebody else runs', unlessNamed('mariadb'), () => {
+describe('an external database', unlessNamed('mariadb'), () => {
   let server: DatabaseServer;
   before(async () => (server = await startDatabase({ flavour: 'mariadb', progress: silent })));
   after(() => server.dispose());
@@ -161,7 +161,7 @@ describe('a database that somebody else runs', unlessNamed('mariadb'), () => {
     assert.equal((await query(used, 'SELECT 1 AS one'))[0]!['one'], 1);
   });
 
-  it('never has its password in the command for a person', async () => {
+  it('never has its password in the command for a user', async () => {
     const used = await startDatabase({ flavour: 'mariadb', env: { INGESTER_MARIADB_URL: urlOf(server) } });
     assert.ok(!used.clientCommand('some').join(' ').includes(server.rootPassword));
   });
@@ -173,7 +173,7 @@ describe('a database that somebody else runs', unlessNamed('mariadb'), () => {
     });
   });
 
-  it('is refused when its URL is none, without showing it', async () => {
+  it('is refused when its URL is not valid, without showing the URL', async () => {
     const url = 'root:secret@localhost';
     await assert.rejects(startDatabase({ env: { INGESTER_MYSQL_URL: url } }), (error: Error) => {
       assert.match(error.message, /must look like mysql:\/\/user:password@host:port/);
@@ -184,7 +184,7 @@ describe('a database that somebody else runs', unlessNamed('mariadb'), () => {
 });
 
 describe('a system without Debian packages', () => {
-  it('is told what to do instead', async () => {
+  it('gets an error that says what to do instead', async () => {
     const { advice } = flavours.mysql;
     await assert.rejects(findDebianMirror(advice, { PATH: '' }), {
       code: 'LOCAL_NO_PACKAGES',
@@ -198,7 +198,7 @@ describe('a cached folder', () => {
   const newPath = (): string => join(mkdtempSync(join(parent, 'cache-')), 'made');
   const preparation = { env: {}, progress: silent, signal: undefined };
 
-  it('is made once by several who want it at the same time', async () => {
+  it('is made once by several processes that want it at the same time', async () => {
     const path = newPath();
     let made = 0;
     const fill = async (folder: string): Promise<void> => {

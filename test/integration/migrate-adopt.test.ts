@@ -4,16 +4,16 @@ import { after, before, describe, it } from 'node:test';
 import { type BundleDatabase, createBundleDatabase } from '../../hack/local/bundle-database.ts';
 import { type DatabaseServer, startDatabase } from '../../hack/local/mysql.ts';
 import type { KindDefinition } from '../../src/api/kind.ts';
-import { allKinds, kindsNamed } from '../../src/api/kinds.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import type { JsonObject } from '../../src/base/json.ts';
+import { allKinds, kindsNamed } from '../../src/kinds/kinds.ts';
 import { encodeObject } from '../../src/proto/encode.ts';
 import type { StoredObject } from '../../src/storage/metadata-storage.ts';
-import { type MigrationReport, migrate, planMigration } from '../../src/storage/mysql/migrate.ts';
-import { MysqlMetadataStorage } from '../../src/storage/mysql/mysql-storage.ts';
 import type { MysqlOptions } from '../../src/storage/mysql/pool.ts';
+import { MysqlMetadataStorage } from '../../src/storage/mysql/store/mysql-storage.ts';
+import { type MigrationReport, migrate, planMigration } from '../../src/storage/mysql/tasks/migrate.ts';
 import { QueryTemplates } from '../../src/storage/query-templates.ts';
-import { unreadable } from '../../src/sync/unreadable.ts';
+import { unreadable } from '../../src/sync/audit/audit.ts';
 import { storageContract } from '../contract/storage-contract.ts';
 import { storageListContract } from '../contract/storage-list-contract.ts';
 import { migrationOptions } from '../support/migrations.ts';
@@ -296,7 +296,7 @@ for (const flavour of ['mysql', 'mariadb'] as const) {
       assert.match(message, /model: column algorithm is DOUBLE and cannot become VARCHAR\(255\)/i);
     });
 
-    it('is not a column of somebody else, which stays and no longer demands a value', async () => {
+    it('is not a column of another program, which stays and no longer demands a value', async () => {
       assert.equal(
         await refusal([
           "ALTER TABLE project ADD COLUMN team VARCHAR(40) NOT NULL DEFAULT 'x'",

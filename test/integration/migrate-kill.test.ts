@@ -4,10 +4,10 @@ import { after, before, describe, it } from 'node:test';
 import { type BundleDatabase, createBundleDatabase } from '../../hack/local/bundle-database.ts';
 import { type DatabaseServer, startDatabase } from '../../hack/local/mysql.ts';
 import { systemClock } from '../../src/base/clock.ts';
-import { type MigrateOptions, migrate } from '../../src/storage/mysql/migrate.ts';
-import { parseMigration } from '../../src/storage/mysql/migration-files.ts';
-import { MysqlMetadataStorage } from '../../src/storage/mysql/mysql-storage.ts';
 import type { MysqlOptions } from '../../src/storage/mysql/pool.ts';
+import { parseMigration } from '../../src/storage/mysql/schema/migration-files.ts';
+import { MysqlMetadataStorage } from '../../src/storage/mysql/store/mysql-storage.ts';
+import { type MigrateOptions, migrate } from '../../src/storage/mysql/tasks/migrate.ts';
 import { migrationOptions } from '../support/migrations.ts';
 import { startMysqlProxy, type Verdict } from '../support/mysql-proxy.ts';
 import { aModelRow } from '../support/objects.ts';
@@ -107,37 +107,37 @@ for (const flavour of ['mysql', 'mariadb'] as const) {
       more: Partial<MigrateOptions>,
       only = /./,
     ) => {
-      const [calm, troubled] = [await createBundleDatabase(server), await createBundleDatabase(server)];
+      const [calm, interrupted] = [await createBundleDatabase(server), await createBundleDatabase(server)];
       await prepare(calm);
-      await prepare(troubled);
+      await prepare(interrupted);
       const report = await migrate({ ...migrationOptions(optionsOf(calm)), ...more });
-      const kills = await killEverywhere(server, { ...migrationOptions(optionsOf(troubled)), ...more }, only);
-      assert.deepEqual(await schemaPicture(troubled), await schemaPicture(calm));
+      const kills = await killEverywhere(server, { ...migrationOptions(optionsOf(interrupted)), ...more }, only);
+      assert.deepEqual(await schemaPicture(interrupted), await schemaPicture(calm));
       await calm.drop();
-      return { report, kills, troubled };
+      return { report, kills, interrupted };
     };
 
-    it('ends as one that was left alone, for every statement of every file', async () => {
-      const { kills, troubled } = await compare(() => Promise.resolve(), {});
+    it('ends like a migration that was never killed, for every statement of every file', async () => {
+      const { kills, interrupted } = await compare(() => Promise.resolve(), {});
       const created = [...kills.after].filter((sql) => sql.startsWith('CREATE TABLE'));
       assert.ok(created.length >= 42, `only ${created.length} CREATE TABLE statements were cut off`);
       assert.deepEqual(
         [...kills.after].filter((sql) => !kills.before.has(sql)),
         [],
       );
-      await troubled.drop();
+      await interrupted.drop();
     });
 
-    it('does not repeat what cannot be repeated, and opens the gate in the end', async () => {
-      const { kills, troubled } = await compare(() => Promise.resolve(), { migrations: brittle });
+    it('does not repeat statements that cannot be repeated, and opens the gate in the end', async () => {
+      const { kills, interrupted } = await compare(() => Promise.resolve(), { migrations: brittle });
       assert.ok(kills.after.size >= 12, `${kills.after.size} statements`);
-      assert.deepEqual(await troubled.query('SELECT id, label, size FROM articles ORDER BY id'), [
+      assert.deepEqual(await interrupted.query('SELECT id, label, size FROM articles ORDER BY id'), [
         { id: 1, label: 'one', size: null },
         { id: 2, label: 'two', size: null },
       ]);
-      const [gate] = await troubled.query('SELECT closed_by, schema_version, min_writer FROM ingester_gate');
+      const [gate] = await interrupted.query('SELECT closed_by, schema_version, min_writer FROM ingester_gate');
       assert.deepEqual({ ...gate }, { closed_by: null, schema_version: 2, min_writer: 2 });
-      await troubled.drop();
+      await interrupted.drop();
     });
 
     it('keeps writers out while it is half done, and says who keeps them out', async () => {
@@ -158,7 +158,7 @@ for (const flavour of ['mysql', 'mariadb'] as const) {
       await database.drop();
     });
 
-    it('says what is wrong when a statement is, every time, instead of taking it for done', async () => {
+    it('reports a statement that fails every time, instead of taking it for done', async () => {
       const database = await createBundleDatabase(server);
       const options = { ...migrationOptions(optionsOf(database)) };
       const wrong = (text: string) =>
@@ -187,13 +187,13 @@ for (const flavour of ['mysql', 'mariadb'] as const) {
             await database.query(`INSERT INTO ${kind.table}_labels (obj_uid, \`key\`, value) VALUES ${pair}`);
           }
         };
-        const { kills, troubled } = await compare(
+        const { kills, interrupted } = await compare(
           prepare,
           { tableNames: variant.tableNames },
           new RegExp(`\`${kind.table}|adopt|ingester_duplicates`),
         );
         assert.ok([...kills.after].some((sql) => sql.startsWith(`ALTER TABLE \`${kind.table}\``)));
-        const rows = await troubled.query(`SELECT uid, row_state FROM ${kind.table} ORDER BY uid`);
+        const rows = await interrupted.query(`SELECT uid, row_state FROM ${kind.table} ORDER BY uid`);
         assert.deepEqual(
           rows.map(({ uid, row_state: state }) => [uid, state]),
           [
@@ -202,14 +202,16 @@ for (const flavour of ['mysql', 'mariadb'] as const) {
             ['c', 0],
           ],
         );
-        const labels = await troubled.query(`SELECT obj_uid, \`key\`, value FROM ${kind.table}_labels ORDER BY 1, 2`);
+        const labels = await interrupted.query(
+          `SELECT obj_uid, \`key\`, value FROM ${kind.table}_labels ORDER BY 1, 2`,
+        );
         assert.deepEqual(labels.length, 6);
-        const moved = await troubled.query('SELECT obj_uid, value FROM ingester_duplicates ORDER BY 1');
+        const moved = await interrupted.query('SELECT obj_uid, value FROM ingester_duplicates ORDER BY 1');
         assert.deepEqual(
           moved.map((row) => ({ ...row })),
           ['a', 'b', 'c'].map((uid) => ({ obj_uid: uid, value: '1' })),
         );
-        await troubled.drop();
+        await interrupted.drop();
       });
     }
   });
@@ -237,8 +239,8 @@ describe('a migration whose process is killed', () => {
     return { code, signal, stdout, stderr, statements };
   }
 
-  it('goes on where it was when it is run again, and ends as one that was left alone', async () => {
-    const [calm, troubled] = [await createBundleDatabase(server), await createBundleDatabase(server)];
+  it('goes on where it was when it is run again, and ends like a migration that was never killed', async () => {
+    const [calm, interrupted] = [await createBundleDatabase(server), await createBundleDatabase(server)];
     const { code, stderr, statements } = await run(calm, undefined, 'before');
     assert.equal(code, 0, stderr);
     assert.ok(statements > 40, `${statements} statements`);
@@ -248,15 +250,15 @@ describe('a migration whose process is killed', () => {
       [Math.floor(statements / 3), 'during'],
       [12, 'before'],
     ] as const) {
-      const killed = await run(troubled, nth, moment);
+      const killed = await run(interrupted, nth, moment);
       assert.equal(killed.signal, 'SIGKILL', `at statement ${nth}`);
       assert.equal(killed.stdout, '', 'a killed run reports nothing');
     }
-    const last = await run(troubled, undefined, 'before');
+    const last = await run(interrupted, undefined, 'before');
     assert.equal(last.code, 0, last.stderr);
     assert.ok(last.statements < statements, `${last.statements} of ${statements} statements were left`);
-    assert.deepEqual(await schemaPicture(troubled), await schemaPicture(calm));
-    await Promise.all([calm.drop(), troubled.drop()]);
+    assert.deepEqual(await schemaPicture(interrupted), await schemaPicture(calm));
+    await Promise.all([calm.drop(), interrupted.drop()]);
   });
 });
 

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { type BundleDatabase, createBundleDatabase } from '../../hack/local/bundle-database.ts';
 import { type DatabaseServer, startDatabase } from '../../hack/local/mysql.ts';
-import { allKinds, defaultKinds } from '../../src/api/kinds.ts';
 import { systemClock } from '../../src/base/clock.ts';
-import { migrate } from '../../src/storage/mysql/migrate.ts';
-import { MysqlMetadataStorage } from '../../src/storage/mysql/mysql-storage.ts';
+import { allKinds, defaultKinds } from '../../src/kinds/kinds.ts';
 import type { MysqlOptions } from '../../src/storage/mysql/pool.ts';
+import { MysqlMetadataStorage } from '../../src/storage/mysql/store/mysql-storage.ts';
+import { migrate } from '../../src/storage/mysql/tasks/migrate.ts';
 import { migrationOptions } from '../support/migrations.ts';
 import { aModelRow } from '../support/objects.ts';
 
@@ -36,7 +36,7 @@ for (const flavour of ['mysql', 'mariadb'] as const) {
         assert.equal(tables.length, 39);
       }));
 
-    it('add the tables of an optional kind when it is switched on, and do not mind when it is off again', () =>
+    it('add the tables of an optional kind when the kind is switched on, and keep them when it is off again', () =>
       withDatabase(async (_database, options) => {
         await run(options);
         assert.deepEqual(await run(options, allKinds), ['cachedoutput']);

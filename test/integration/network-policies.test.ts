@@ -13,13 +13,13 @@ import { type Manifest, manifestsOf, type Recipe, renderText } from '../support/
 
 const NS = 'ingester-system';
 const METRICS = 'ingester.michelangelo.api/metrics';
-const queried = ['query', 'query-certificate', 'remembered-names'];
+const queried = ['query', 'query-certificate', 'tombstones'];
 /** Every component with pods, in the combinations that can be installed. */
 const installed: Readonly<Record<string, Recipe>> = {
   production: { folder: 'config/overlays/production' },
   everything: {
     base: 'default',
-    components: [...queried, 'ha', 'prometheus', 'probe', 'drain-hook', 'guard', 'network-policy'],
+    components: [...queried, 'ha', 'prometheus', 'probe', 'uninstall-hook', 'deletion-protection', 'network-policy'],
   },
   lifecycle: {
     base: 'default',
@@ -110,7 +110,7 @@ describe('the network policies', () => {
   };
 
   for (const name of Object.keys(installed)) {
-    it(`let the API server reach every server of ${name}, Prometheus every metric, and nobody else either`, async () => {
+    it(`let the API server reach every server of ${name}, Prometheus every metric, and no other client either`, async () => {
       const manifests = await installedManifests(name);
       const called = calledByApiServer(manifests);
       const targets = targetsOf(manifests);

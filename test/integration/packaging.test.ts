@@ -8,9 +8,9 @@ import { after, before, describe, it } from 'node:test';
 import { stringify } from 'yaml';
 import { type ControlPlane, startControlPlane } from '../../hack/local/control-plane.ts';
 import { writeReleaseManifests } from '../../hack/release/manifests.ts';
-import { catalogue } from '../../schema/kinds/catalogue.ts';
 import { INGESTER_PLURAL } from '../../src/api/ingester.ts';
 import type { JsonObject } from '../../src/base/json.ts';
+import { catalogue } from '../../src/kinds/catalogue.ts';
 import {
   difference,
   imagesOf,
@@ -21,7 +21,7 @@ import {
   recipes,
   renderText,
 } from '../support/renders.ts';
-import { mysqlClients, podProblems } from '../support/shipped-pods.ts';
+import { mysqlClients, podProblems, strayLeaders } from '../support/shipped-pods.ts';
 import { thirdPartyCrds } from '../support/third-party-crds.ts';
 
 const root = join(import.meta.dirname, '../..');
@@ -68,7 +68,7 @@ describe('the manifests', () => {
     for (const name of components) assert.match(named, new RegExp(`components/${name}\\b|"${name}"`), name);
   });
 
-  it('leave to the API server and to cert-manager what is theirs', () => {
+  it('have no field that the API server or cert-manager writes', () => {
     for (const [name, manifests] of renders) {
       for (const manifest of manifests) {
         assert.ok(!('status' in manifest), `${name}: ${nameOf(manifest)} has a status`);
@@ -90,6 +90,10 @@ describe('the manifests', () => {
 
   it('run restricted pods with bounded resources and probes', () => {
     for (const [name, manifests] of renders) assert.deepEqual(manifests.flatMap(podProblems), [], name);
+  });
+
+  it('have every reconciler lead in the namespace that it is in, whatever that is called', () => {
+    for (const [name, manifests] of renders) assert.deepEqual(strayLeaders(manifests), [], name);
   });
 
   it('verify MySQL wherever they talk to it, unless the component mysql-without-tls says otherwise', () => {
@@ -140,10 +144,13 @@ describe('the manifests', () => {
       }
     }
     assert.match(text, /RECONCILER_USER.*|value = "system:serviceaccount:metadata:acme-ingester-reconciler"/);
-    const guard = JSON.stringify(only(name, 'ValidatingAdmissionPolicy', 'acme-ingester-guard'));
-    assert.match(guard, /oldObject\.metadata\.name == 'acme-ingester-reconciler' && request\.namespace == 'metadata'/);
+    const protection = JSON.stringify(only(name, 'ValidatingAdmissionPolicy', 'acme-ingester-deletion-protection'));
+    assert.match(
+      protection,
+      /oldObject\.metadata\.name == 'acme-ingester-reconciler' && request\.namespace == 'metadata'/,
+    );
     // The program finds these by name.
-    for (const fixed of ['ingester-drain', 'ingester-control', 'ingester-status', 'ingester-memory'])
+    for (const fixed of ['ingester-uninstall', 'ingester-control', 'ingester-status', 'ingester-admission-record'])
       only(name, 'ConfigMap', fixed);
   });
 
@@ -185,14 +192,14 @@ describe('the manifests', () => {
     }
   });
 
-  it('let the drain remove every admission configuration that is shipped, and none by another name', () => {
-    const shipped = ['drain-hook', 'admission-policies'].flatMap(of).filter(({ kind, metadata }) => {
+  it('let the uninstall remove every admission configuration that is shipped, and none by another name', () => {
+    const shipped = ['uninstall-hook', 'admission-policies'].flatMap(of).filter(({ kind, metadata }) => {
       const { 'app.kubernetes.io/component': component } = (metadata['labels'] ?? {}) as Readonly<
         Record<string, string>
       >;
-      return /WebhookConfiguration$|AdmissionPolicy/.test(kind) && component !== 'guard';
+      return /WebhookConfiguration$|AdmissionPolicy/.test(kind) && component !== 'deletion-protection';
     });
-    const { rules } = only('drain-hook', 'ClusterRole', 'ingester-drain') as unknown as {
+    const { rules } = only('uninstall-hook', 'ClusterRole', 'ingester-uninstall') as unknown as {
       rules: readonly { readonly apiGroups: readonly string[]; readonly resourceNames?: readonly string[] }[];
     };
     const named = rules.filter(({ apiGroups }) => apiGroups.includes('admissionregistration.k8s.io'));
@@ -210,7 +217,7 @@ describe('the manifests', () => {
     }
   });
 
-  it('are released with the image by its digest, and only the definitions by themselves', async () => {
+  it('are published with the image by its digest, and only the definitions by themselves', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'release-'));
     try {
       const image = `registry.example/michelangelo-ingester@sha256:${'0'.repeat(64)}`;
@@ -237,12 +244,12 @@ describe('the manifests', () => {
     assert.deepEqual(linesOf(units), linesOf(of('production')));
   });
 
-  it('are deleted by Argo CD with the guard last, which refuses the rest before the drain is over', async () => {
+  it('are deleted by Argo CD with the deletion protection last, which refuses the rest before the uninstall is over', async () => {
     const bundle = manifestsOf(await renderText(controlPlane.kubectl, { folder: 'config/units/bundle' }));
-    const isGuard = ({ metadata }: Manifest): boolean => metadata.name === 'ingester-guard';
-    const [guard, others] = [bundle.filter(isGuard), bundle.filter((manifest) => !isGuard(manifest))];
-    assert.equal(guard.length, 2);
-    assert.ok(Math.max(...guard.map(waveOf)) < Math.min(...others.map(waveOf)));
+    const isProtection = ({ metadata }: Manifest): boolean => metadata.name === 'ingester-deletion-protection';
+    const [protection, others] = [bundle.filter(isProtection), bundle.filter((manifest) => !isProtection(manifest))];
+    assert.equal(protection.length, 2);
+    assert.ok(Math.max(...protection.map(waveOf)) < Math.min(...others.map(waveOf)));
   });
 
   it('have samples for Argo CD and Flux that start the units in their order', () => {
@@ -297,7 +304,7 @@ describe('the manifests', () => {
     await kubectl(['apply', '--server-side', '--dry-run=server', '--validate=strict', '-f', '-'], list);
   });
 
-  it('change in the parts of Argo CD only what is ours', async () => {
+  it('change in the parts of Argo CD only the settings, containers and volumes of the bundle', async () => {
     const folder = argocdStub();
     try {
       const rendered = manifestsOf(await renderText(controlPlane.kubectl, { folder: folder.path }));

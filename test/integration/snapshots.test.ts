@@ -4,15 +4,16 @@ import { after, before, describe, it } from 'node:test';
 import { type BundleDatabase, createBundleDatabase } from '../../hack/local/bundle-database.ts';
 import { type DatabaseServer, startDatabase } from '../../hack/local/mysql.ts';
 import { systemClock } from '../../src/base/clock.ts';
-import { migrate } from '../../src/storage/mysql/migrate.ts';
-import { parseMigration } from '../../src/storage/mysql/migration-files.ts';
-import { MysqlMetadataStorage } from '../../src/storage/mysql/mysql-storage.ts';
 import type { MysqlOptions } from '../../src/storage/mysql/pool.ts';
-import { type RestoreSnapshotOptions, restoreSnapshot } from '../../src/storage/mysql/restore-snapshot.ts';
-import { listSnapshots, type SnapshotOptions, takeSnapshot } from '../../src/storage/mysql/snapshot.ts';
-import { createTables, systemTables } from '../../src/storage/mysql/tables.ts';
+import { parseMigration } from '../../src/storage/mysql/schema/migration-files.ts';
+import { createTables, systemTables } from '../../src/storage/mysql/schema/tables.ts';
+import { MysqlMetadataStorage } from '../../src/storage/mysql/store/mysql-storage.ts';
+import { migrate } from '../../src/storage/mysql/tasks/migrate.ts';
+import { type RestoreSnapshotOptions, restoreSnapshot } from '../../src/storage/mysql/tasks/restore-snapshot.ts';
+import { listSnapshots, type SnapshotOptions, takeSnapshot } from '../../src/storage/mysql/tasks/snapshot.ts';
 import { cutEverywhere } from '../support/cut-everywhere.ts';
 import { eventually } from '../support/eventually.ts';
+import { despiteGateMoved } from '../support/gate-moved.ts';
 import { migrationOptions } from '../support/migrations.ts';
 import { startMysqlProxy } from '../support/mysql-proxy.ts';
 import { aModelRow, kindNamed, modelKind } from '../support/objects.ts';
@@ -57,16 +58,15 @@ for (const flavour of ['mysql', 'mariadb'] as const) {
         signal: new AbortController().signal,
         progress: () => undefined,
       } as const;
-      await test({
-        database,
-        options,
-        storage,
-        take: (more = {}) =>
-          takeSnapshot({ ...common, id: 'one', reason: 'a test', retention: { keep: 3, referenced: [] }, ...more }),
-        restore: (id, more = {}) => restoreSnapshot({ ...common, id, newer: 'refuse', ...more }),
-      });
-      await storage.close();
-      await database.drop();
+      const take: World['take'] = (more = {}) =>
+        takeSnapshot({ ...common, id: 'one', reason: 'a test', retention: { keep: 3, referenced: [] }, ...more });
+      const restore: World['restore'] = (id, more = {}) => restoreSnapshot({ ...common, id, newer: 'refuse', ...more });
+      try {
+        await test({ database, options, storage, take, restore });
+      } finally {
+        await storage.close();
+        await database.drop();
+      }
     };
 
     const fill = async (storage: MysqlMetadataStorage, count: number): Promise<void> => {
@@ -108,7 +108,9 @@ for (const flavour of ['mysql', 'mariadb'] as const) {
           ],
         );
         await migrate({ ...migrationOptions(options, [modelKind]), migrations: [oneKind, wider] });
-        await storage.upsert(aModelRow({ uid: 'uid-00003', name: 'm3', resourceVersion: '99' }));
+        await despiteGateMoved(() =>
+          storage.upsert(aModelRow({ uid: 'uid-00003', name: 'm3', resourceVersion: '99' })),
+        );
         await storage.upsert(aModelRow({ uid: 'uid-new', name: 'new' }));
         await database.query("DELETE FROM model WHERE uid LIKE 'uid-001%'");
         await database.query('DROP TABLE model_annotations');
@@ -116,7 +118,8 @@ for (const flavour of ['mysql', 'mariadb'] as const) {
         const report = await restore('one');
         assert.equal(report.rows, taken.rows);
         assert.deepEqual(await everything(database), then);
-        assert.equal(await storage.upsert(aModelRow({ uid: 'uid-after', name: 'after' })), 'inserted');
+        const after = aModelRow({ uid: 'uid-after', name: 'after' });
+        assert.equal(await despiteGateMoved(() => storage.upsert(after)), 'inserted');
       }));
 
     it('keep writers out while they are taken, and let them in again', () =>
@@ -137,7 +140,8 @@ for (const flavour of ['mysql', 'mariadb'] as const) {
         assert.equal(tries.length, 2 + 3 + 2, 'one for each page of objects, labels and annotations');
         assert.deepEqual(new Set(await Promise.all(tries)), new Set(['STORAGE_GATE_CLOSED']));
         assert.equal(await gateHolder(database), null);
-        assert.equal(await storage.upsert(aModelRow({ uid: 'later', name: 'later' })), 'inserted');
+        const later = aModelRow({ uid: 'later', name: 'later' });
+        assert.equal(await despiteGateMoved(() => storage.upsert(later)), 'inserted');
         assert.equal(rows, 600 * 4 + 2);
       }));
 
@@ -146,7 +150,7 @@ for (const flavour of ['mysql', 'mariadb'] as const) {
         await fill(storage, 3);
         await take();
         const gone = aModelRow({ uid: 'uid-00001', name: 'm1', resourceVersion: '50' });
-        await storage.finish(gone, new Date());
+        await despiteGateMoved(() => storage.finish(gone, new Date()));
         await assert.rejects(restore('one'), (error: Error & { code: string }) => {
           assert.equal(error.code, 'SNAPSHOT_TOO_OLD');
           assert.match(error.message, /model: 1/);
@@ -192,11 +196,11 @@ for (const flavour of ['mysql', 'mariadb'] as const) {
         await fill(storage, 5);
         const first = await take();
         assert.deepEqual((await take()).tables, first.tables);
-        await storage.upsert(aModelRow({ uid: 'uid-more', name: 'more' }));
+        await despiteGateMoved(() => storage.upsert(aModelRow({ uid: 'uid-more', name: 'more' })));
         await assert.rejects(take(), { code: 'SNAPSHOT_EXISTS' });
       }));
 
-    it('end well wherever the run is killed that takes them or goes back to them', () =>
+    it('end in the same state wherever the run is killed that takes or restores them', () =>
       withWorld(async ({ database, options, storage, take, restore }) => {
         await fill(storage, 20);
         const then = await everything(database);
@@ -205,7 +209,7 @@ for (const flavour of ['mysql', 'mariadb'] as const) {
         );
         assert.ok(taken.cut.size > 20, `${taken.cut.size} statements`);
         assert.equal(await gateHolder(database), null);
-        await storage.upsert(aModelRow({ uid: 'uid-more', name: 'more' }));
+        await despiteGateMoved(() => storage.upsert(aModelRow({ uid: 'uid-more', name: 'more' })));
         const restored = await cutEverywhere(server, (address) =>
           restore('one', { mysql: { ...options, ...address }, attempt: 'r-1' }),
         );

@@ -1,13 +1,13 @@
-// Group commit on the real servers: outcomes per caller, poison rows, concurrent writers, back-pressure, draining.
+// Group commit on the real servers: outcomes per caller, poison rows, concurrent writers, back-pressure, shutdown.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { systemClock } from '../../src/base/clock.ts';
 import type { WriteOutcome } from '../../src/storage/metadata-storage.ts';
-import { MysqlMetadataStorage } from '../../src/storage/mysql/mysql-storage.ts';
-import { pendingWrite } from '../../src/storage/mysql/pending-write.ts';
 import { MysqlPool } from '../../src/storage/mysql/pool.ts';
-import { statementsFor } from '../../src/storage/mysql/statements.ts';
+import { statementsFor } from '../../src/storage/mysql/schema/statements.ts';
+import { MysqlMetadataStorage } from '../../src/storage/mysql/store/mysql-storage.ts';
+import { pendingWrite } from '../../src/storage/mysql/store/pending-write.ts';
 import type { ObjectRow } from '../../src/storage/row.ts';
 import { useDatabase } from '../support/databases.ts';
 import { MemoryStorage } from '../support/memory-storage.ts';
@@ -105,12 +105,12 @@ for (const flavour of ['mysql', 'mariadb'] as const) {
       assert.ok(server.port > 0);
     });
 
-    it('has the last word in SQL: an older state fails the statement, and its row stays', async () => {
-      const row = aModelRow({ uid: 'guarded', resourceVersion: '10' }, { algorithm: 'newest' });
+    it('compares versions in SQL last: an older state fails the statement, and its row stays', async () => {
+      const row = aModelRow({ uid: 'checked', resourceVersion: '10' }, { algorithm: 'newest' });
       await storage().upsert(row);
       const pool = new MysqlPool(database().options, systemClock);
       for (const version of ['9', '10']) {
-        const older = aModelRow({ uid: 'guarded', resourceVersion: version }, { algorithm: 'older' });
+        const older = aModelRow({ uid: 'checked', resourceVersion: version }, { algorithm: 'older' });
         const { parameters } = pendingWrite(older, { statement: 'write', state: 'live' }, new Date());
         const { write } = statementsFor(modelKind);
         await assert.rejects(
@@ -119,7 +119,7 @@ for (const flavour of ['mysql', 'mariadb'] as const) {
         );
       }
       await pool.close();
-      assert.match((await storage().getById(modelKind, 'guarded'))?.json ?? '', /newest/);
+      assert.match((await storage().getById(modelKind, 'checked'))?.json ?? '', /newest/);
     });
 
     it('keeps 64 writers and three programs out of each other’s way', async () => {
@@ -176,7 +176,7 @@ for (const flavour of ['mysql', 'mariadb'] as const) {
       await other.close();
     });
 
-    it('settles what it took before it closes, and takes nothing afterwards', async () => {
+    it('settles the writes it took before it closes, and takes none afterwards', async () => {
       const closing = new MysqlMetadataStorage(database().options, systemClock);
       const rows = numbers(400).map((index) => aModelRow({ uid: `closing-${index}`, name: `closing-${index}` }));
       const outcomes = Promise.all(rows.map((row) => closing.upsert(row)));

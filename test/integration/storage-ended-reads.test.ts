@@ -4,7 +4,7 @@ import { describe, it } from 'node:test';
 import { createConnection } from 'mysql2/promise';
 import { systemClock } from '../../src/base/clock.ts';
 import { ReadEndedError } from '../../src/storage/errors.ts';
-import { MysqlMetadataStorage } from '../../src/storage/mysql/mysql-storage.ts';
+import { MysqlMetadataStorage } from '../../src/storage/mysql/store/mysql-storage.ts';
 import { useDatabase } from '../support/databases.ts';
 import { eventually } from '../support/eventually.ts';
 import { modelKind } from '../support/objects.ts';

@@ -4,9 +4,9 @@ import { after, before, describe, it } from 'node:test';
 import { createConnection } from 'mysql2/promise';
 import { type BundleDatabase, createBundleDatabase } from '../../hack/local/bundle-database.ts';
 import { type DatabaseServer, startDatabase } from '../../hack/local/mysql.ts';
-import { StorageHistory } from '../../src/app/storage-history.ts';
 import { systemClock } from '../../src/base/clock.ts';
-import { MysqlMetadataStorage } from '../../src/storage/mysql/mysql-storage.ts';
+import { MysqlMetadataStorage } from '../../src/storage/mysql/store/mysql-storage.ts';
+import { StorageHistory } from '../../src/sync/status/storage-history.ts';
 import { useDatabase } from '../support/databases.ts';
 import { eventually } from '../support/eventually.ts';
 import { migrateAll } from '../support/migrations.ts';
@@ -45,7 +45,7 @@ describe('a failover to a replica that was behind', () => {
   };
 
   before(async () => {
-    // Their histories are reset: never of a server that is somebody else's.
+    // Their histories are reset: never those of an external server.
     const own = { env: { ...process.env, INGESTER_MYSQL_URL: '' } };
     [primary, replica] = await Promise.all([startDatabase(own), startDatabase(own)]);
     const { host, port, rootUser, rootPassword } = primary;
@@ -87,7 +87,7 @@ describe('a failover to a replica that was behind', () => {
     proxy.drop();
   };
 
-  it('is not told of while the replica has everything', async () => {
+  it('is not reported while the replica has everything', async () => {
     await storage.upsert(aModelRow({ uid: 'kept', resourceVersion: '5' }));
     await eventually(async () => assert.ok(await replicaHas('kept')));
     await eventually(() => assert.notEqual(history.status, undefined));
@@ -101,7 +101,7 @@ describe('a failover to a replica that was behind', () => {
     await eventually(() => assert.equal(history.status?.server, first));
   });
 
-  it('is told of, with what is missing, even where nobody looked between the last write and the end', async () => {
+  it('is reported, with what is missing, even where no check ran between the last write and the failover', async () => {
     await administer(replica, 'STOP REPLICA');
     await storage.upsert(aModelRow({ uid: 'lost', resourceVersion: '6' }));
     failOver(replica);
@@ -114,7 +114,7 @@ describe('a failover to a replica that was behind', () => {
     assert.match(logger.messages().join('\n'), /failed over to a replica that was behind/);
   });
 
-  it('is told of once', async () => {
+  it('is reported once', async () => {
     await new Promise((resolve) => setTimeout(resolve, 3000));
     assert.equal(told, 1);
   });
@@ -127,7 +127,7 @@ for (const flavour of ['mysql', 'mariadb'] as const) {
     it('is known to a user who may only read and write, and misses what a reset took away', async (t) => {
       const { server, storage } = current();
       if (server.external) {
-        t.skip("the server is somebody else's");
+        t.skip('the server is external');
         return;
       }
       await storage.upsert(aModelRow({ uid: 'first', resourceVersion: '5' }));
@@ -141,10 +141,10 @@ for (const flavour of ['mysql', 'mariadb'] as const) {
       assert.notEqual((await storage.serverHistory(before.known))?.missing, '');
     });
 
-    it('comes with the settings under which a crash loses what was confirmed', async (t) => {
+    it('comes with the settings under which a crash loses confirmed writes', async (t) => {
       const { server, storage } = current();
       if (server.external) {
-        t.skip("the server is somebody else's");
+        t.skip('the server is external');
         return;
       }
       await administer(server, 'SET GLOBAL sync_binlog = 0', 'SET GLOBAL innodb_flush_log_at_trx_commit = 2');

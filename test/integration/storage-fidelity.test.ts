@@ -6,18 +6,18 @@ import { systemClock } from '../../src/base/clock.ts';
 import { canonicalJson, type JsonObject } from '../../src/base/json.ts';
 import { parseLossless } from '../../src/base/lossless-json.ts';
 import { encodeObject } from '../../src/proto/encode.ts';
-import { MysqlMetadataStorage } from '../../src/storage/mysql/mysql-storage.ts';
+import { MysqlMetadataStorage } from '../../src/storage/mysql/store/mysql-storage.ts';
 import type { ObjectRow } from '../../src/storage/row.ts';
-import { proveStored } from '../../src/sync/proof.ts';
+import { unreadable } from '../../src/sync/audit/audit.ts';
+import { proveStored } from '../../src/sync/flows/proof.ts';
 import { toRow } from '../../src/sync/row.ts';
-import { unreadable } from '../../src/sync/unreadable.ts';
 import { useDatabase } from '../support/databases.ts';
 import { aModel, aModelRow, kindNamed, modelKind, rowOf } from '../support/objects.ts';
 
 const content = (json: string): string => canonicalJson(parseLossless(json));
 
 for (const flavour of ['mysql', 'mariadb'] as const) {
-  describe(`fidelity on ${flavour}`, () => {
+  describe(`the storage on ${flavour}`, () => {
     const database = useDatabase(flavour);
     const storage = () => database().storage;
     const query = (sql: string, parameters: readonly string[]) => database().database.query(sql, parameters);
@@ -122,7 +122,7 @@ for (const flavour of ['mysql', 'mariadb'] as const) {
       }
     });
 
-    it('cuts what is too long for its column in the column alone', async () => {
+    it('cuts a value that is too long for its column in the column alone', async () => {
       const long = '😀'.repeat(300);
       const row = aModelRow({ uid: 'long', name: 'long' }, { algorithm: long, description: long.repeat(4) });
       assert.equal(content((await stored(row)).json), content(row.json));
@@ -218,7 +218,7 @@ for (const flavour of ['mysql', 'mariadb'] as const) {
       );
     });
 
-    it('is read by the statements of the original', async () => {
+    it('writes rows that the statements of the original can read', async () => {
       const model = (uid: string, created: string): ObjectRow =>
         toRow(
           modelKind,

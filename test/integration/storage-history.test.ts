@@ -1,4 +1,4 @@
-// The guard, proven on the real servers: whatever order the states of an object arrive in, and however often, the row
+// The version check, proven on the real servers: whatever order the states of an object arrive in, and however often, the row
 // ends as the last state says.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
@@ -77,7 +77,7 @@ const comparable = (stored: StoredObject | undefined) => {
 };
 
 for (const flavour of ['mysql', 'mariadb'] as const) {
-  describe(`the guard on ${flavour}`, () => {
+  describe(`the version check on ${flavour}`, () => {
     const database = useDatabase(flavour);
 
     it('ends every history in the same row, whatever the order and the repeats', async () => {
@@ -121,7 +121,7 @@ for (const flavour of ['mysql', 'mariadb'] as const) {
       );
     });
 
-    it('ends it the same when the writes arrive at once', async () => {
+    it('ends a history in the same row when its writes arrive at once', async () => {
       let counter = 0;
       await fc.assert(
         fc.asyncProperty(arrivals, async ({ life, order }) => {

@@ -11,7 +11,7 @@ import { startTcpProxy } from '../../hack/local/tcp-proxy.ts';
 import { isAborted } from '../../src/base/abort.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import type { CodedError } from '../../src/base/errors.ts';
-import { MysqlMetadataStorage } from '../../src/storage/mysql/mysql-storage.ts';
+import { MysqlMetadataStorage } from '../../src/storage/mysql/store/mysql-storage.ts';
 import type { ObjectRow } from '../../src/storage/row.ts';
 import { useDatabase } from '../support/databases.ts';
 import { eventually } from '../support/eventually.ts';
@@ -134,7 +134,7 @@ for (const flavour of ['mysql', 'mariadb'] as const) {
       await Promise.all([behind.close(), ahead.close()]);
     });
 
-    it('are what a schema is that does not suit: writers and readers say so and change nothing', async () => {
+    it('are reported for a schema that does not suit: writers and readers say so and change nothing', async () => {
       const { storage, database: bundle } = database();
       const set = (version: number, reader: number, writer: number) =>
         bundle.query(

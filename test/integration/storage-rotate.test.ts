@@ -7,7 +7,7 @@ import type { JsonObject } from '../../src/base/json.ts';
 import { decodeObject } from '../../src/proto/decode.ts';
 import { encodeObject } from '../../src/proto/encode.ts';
 import { Keyring } from '../../src/storage/keyring.ts';
-import { type RotateOptions, rotateRows } from '../../src/storage/mysql/rotate.ts';
+import { type RotateOptions, rotateRows } from '../../src/storage/mysql/tasks/rotate.ts';
 import { openObject, type SensitiveValues } from '../../src/storage/sensitive.ts';
 import { resealRow } from '../../src/sync/reseal.ts';
 import { toRow } from '../../src/sync/row.ts';

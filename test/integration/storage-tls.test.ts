@@ -3,10 +3,10 @@ import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { createAuthority } from '../../hack/local/certificates.ts';
-import { defaultKinds } from '../../src/api/kinds.ts';
 import { systemClock } from '../../src/base/clock.ts';
-import { MysqlMetadataStorage } from '../../src/storage/mysql/mysql-storage.ts';
+import { defaultKinds } from '../../src/kinds/kinds.ts';
 import type { TlsOptions } from '../../src/storage/mysql/pool.ts';
+import { MysqlMetadataStorage } from '../../src/storage/mysql/store/mysql-storage.ts';
 import { useDatabase } from '../support/databases.ts';
 
 describe('TLS to MySQL', () => {
@@ -30,7 +30,7 @@ describe('TLS to MySQL', () => {
   it('refuses a trusted certificate of another host', async (t) => {
     const { directory } = database().server;
     if (directory === undefined) {
-      t.skip('the server is somebody else’s; its authority is not at hand');
+      t.skip('the server is external; its authority is not at hand');
       return;
     }
     // What the server made for itself names no host.
@@ -41,7 +41,7 @@ describe('TLS to MySQL', () => {
   it('accepts a certificate of a trusted authority that names the host, and encrypts', async (t) => {
     const { directory } = database().server;
     if (directory === undefined) {
-      t.skip('the server is somebody else’s; it cannot be given a certificate');
+      t.skip('the server is external; it cannot be given a certificate');
       return;
     }
     const authority = await createAuthority('mysql-ca');

@@ -1,13 +1,13 @@
-// What every task promises, on a real server: one attempt at a time, the newest; a result for people and programs.
+// What every task promises, on a real server: one attempt at a time, the newest; a result for operators and programs.
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { type BundleDatabase, createBundleDatabase } from '../../hack/local/bundle-database.ts';
 import { type DatabaseServer, startDatabase } from '../../hack/local/mysql.ts';
 import { systemClock } from '../../src/base/clock.ts';
-import { attemptOf, type Exclusive, exclusively, type Finished } from '../../src/storage/mysql/exclusive-task.ts';
 import { passGate } from '../../src/storage/mysql/gate.ts';
-import { MysqlMetadataStorage } from '../../src/storage/mysql/mysql-storage.ts';
 import { type MysqlOptions, MysqlPool } from '../../src/storage/mysql/pool.ts';
+import { MysqlMetadataStorage } from '../../src/storage/mysql/store/mysql-storage.ts';
+import { attemptOf, type Exclusive, exclusively, type Finished } from '../../src/storage/mysql/tasks/exclusive-task.ts';
 import { eventually } from '../support/eventually.ts';
 import { migrateAll } from '../support/migrations.ts';
 import { databaseEnv, runTask } from '../support/run-task.ts';
@@ -88,7 +88,7 @@ for (const flavour of ['mysql', 'mariadb'] as const) {
       await pool.close();
     });
 
-    it('wait for a transaction of the attempt before, so that it is whole or not there', async () => {
+    it('wait for a transaction of the attempt before, so that it is committed whole or not at all', async () => {
       const pool = new MysqlPool(options, systemClock);
       const order: string[] = [];
       let commit = (): void => undefined;
@@ -120,7 +120,7 @@ for (const flavour of ['mysql', 'mariadb'] as const) {
       await pool.close();
     });
 
-    it('that a person starts wait for the one that runs, and never replace it', async () => {
+    it('that an operator starts wait for the task that runs, and never replace it', async () => {
       const order: string[] = [];
       let finish = (): void => undefined;
       const mayFinish = new Promise<void>((resolve) => (finish = resolve));
@@ -158,7 +158,7 @@ for (const flavour of ['mysql', 'mariadb'] as const) {
       await assert.rejects(run('counted-2', done), { code: 'TASK_SUPERSEDED' });
     });
 
-    it('that fail leave why, without secrets, and may be tried again under the same name', async () => {
+    it('that fail leave the reason, without secrets, and may be tried again under the same name', async () => {
       const failing = run('fail-1', () => Promise.reject(new RangeError('password=hunter2 is wrong')));
       await assert.rejects(failing);
       assert.deepEqual({ ...((await stateOf('fail-1')) as object) }, { state: 'failed', message: 'password= ***' });
@@ -214,7 +214,7 @@ describe('the commands of tasks', () => {
     assert.equal((await runTask(['task', 'migrate', '--attempt', 'no spaces'], env)).code, 2);
   });
 
-  it('leave a gate alone that was closed for them, and refuse one that somebody else closed', async () => {
+  it('leave a gate alone that was closed for them, and refuse a gate that another process closed', async () => {
     const storage = new MysqlMetadataStorage(options, systemClock);
     await storage.closeGate('lifecycle of prod', 'upgrade');
     const refused = await runTask(['task', 'migrate'], env);
@@ -227,7 +227,7 @@ describe('the commands of tasks', () => {
     await storage.close();
   });
 
-  it('close the gate for people, who learn what they wait for, and open it again under the same name', async () => {
+  it('close the gate for an operator, name the connections that keep it open, and open it again under the same name', async () => {
     const gate = async (...args: readonly string[]) => {
       const ran = await runTask(['gate', ...args, '-o', 'json'], env);
       return { ...ran, state: ran.result };
@@ -270,7 +270,7 @@ describe('the commands of tasks', () => {
     await writer.close();
   });
 
-  it('make the database where it is missing and that is asked for, and leave one alone that is there', async () => {
+  it('create a missing database where the configuration asks for it, and leave an existing database alone', async () => {
     const name = `${database.name}_later`;
     const { user } = database.migrator;
     await database.query(`GRANT ALL PRIVILEGES ON \`${name}\`.* TO '${user}'@'%'`);

@@ -19,7 +19,7 @@ import { RecordingLogger } from '../support/recording-logger.ts';
 const NS = 'watch-faults';
 const resource = { group: 'michelangelo.api', version: 'v2', plural: 'models' };
 
-describe('watching through faults', () => {
+describe('an informer under faults', () => {
   let controlPlane: ControlPlane;
   let proxy: TcpProxy;
   /** Writes, straight to the API server. */
@@ -145,7 +145,7 @@ describe('watching through faults', () => {
     await settles();
   });
 
-  it('logs no error in all of this, and ends without a watch left open', async () => {
+  it('logs no error over all these faults, and ends without a watch left open', async () => {
     assert.deepEqual(
       logger.lines.filter(({ level }) => level === 'error'),
       [],

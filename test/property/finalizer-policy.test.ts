@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { DELETING_ANNOTATION, FINALIZER, IMMUTABLE_ANNOTATION } from '../../src/api/names.ts';
 import { isJsonObject, type JsonObject, valueAt } from '../../src/base/json.ts';
-import { guard } from '../../webhooks/policies/finalizer.ts';
+import { reviewFinalizer } from '../../webhooks/policies/finalizer.ts';
 import { decodeReview, encodeAllowed } from '../../webhooks/review.ts';
 import { applyJsonPatch } from '../support/apply-json-patch.ts';
 import { aRequest, aReview } from '../support/review.ts';
@@ -33,12 +33,12 @@ function without(metadata: JsonObject): JsonObject {
 function patched(object: JsonObject, operation: string, oldObject?: JsonObject): JsonObject {
   const review = aReview({ object, operation, ...(oldObject === undefined ? {} : { oldObject }) });
   const request = decodeReview(Buffer.from(JSON.stringify(review)));
-  const { patch } = guard(request, options);
+  const { patch } = reviewFinalizer(request, options);
   return patch.length === 0 ? object : applyJsonPatch(object, patch);
 }
 
 describe('finalizer policy, for any object', () => {
-  it('adds one element and changes nothing else', () => {
+  it('adds one finalizer and changes nothing else', () => {
     fc.assert(
       fc.property(objects, fc.constantFrom('CREATE', 'UPDATE'), (generated, operation) => {
         const object = JSON.parse(JSON.stringify(generated)) as JsonObject;
@@ -52,7 +52,7 @@ describe('finalizer policy, for any object', () => {
     );
   });
 
-  it('does nothing the second time', () => {
+  it('changes nothing when it is applied a second time', () => {
     fc.assert(
       fc.property(objects, (generated) => {
         const once = patched(JSON.parse(JSON.stringify(generated)) as JsonObject, 'CREATE');
@@ -104,7 +104,7 @@ describe('marks, for any update of a live object', () => {
       fc.property(metadataOf, metadataOf, (before, after) => {
         const object = { metadata: { name: 'a', ...after } } as JsonObject;
         const request = aRequest({ operation: 'UPDATE', object, oldObject: { metadata: { name: 'a', ...before } } });
-        const { patch, warnings } = guard(request, options);
+        const { patch, warnings } = reviewFinalizer(request, options);
         const result = patch.length === 0 ? object : applyJsonPatch(object, patch);
         const lost = [DELETING_ANNOTATION, IMMUTABLE_ANNOTATION].filter(
           (mark) =>
@@ -135,7 +135,7 @@ describe('the review codec, for any body', () => {
       fc.property(bodies, (body) => {
         try {
           const request = decodeReview(body);
-          const answer = encodeAllowed(request.uid, guard(request, options));
+          const answer = encodeAllowed(request.uid, reviewFinalizer(request, options));
           assert.equal(valueAt(answer, ['response', 'uid']), request.uid);
           const response = answer['response'];
           assert.ok(isJsonObject(response));

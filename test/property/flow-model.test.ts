@@ -128,7 +128,7 @@ describe("the program's own flows", () => {
     });
   }
 
-  it('do so in random traces of six wishes and four faults', async () => {
+  it('make the calls of the model in random traces of six wishes and four faults', async () => {
     const choices = fc.array(fc.nat(1000), { minLength: 10, maxLength: 60 });
     const run = async (chosen: readonly number[], rule: boolean): Promise<void> => {
       const start = initial({ wishes: 6, faults: 4, rule });

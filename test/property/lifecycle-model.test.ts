@@ -1,12 +1,12 @@
-// Every state that the lifecycle can get into, from every move of the cluster, of people, of time, and with a crash
+// Every state that the lifecycle can get into, from every move of the cluster, of users, of time, and with a crash
 // between any two writes. Bounded in edits and failures, and otherwise complete.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { type IngesterStatus, type LifecycleStatus, type StepName, stepNames } from '../../src/api/ingester/status.ts';
 import { canonicalJson } from '../../src/base/json.ts';
-import { pendingSteps } from '../../src/lifecycle/pending.ts';
-import { stepOf } from '../../src/lifecycle/steps.ts';
-import { noLifecycle } from '../../src/lifecycle/target.ts';
+import { pendingSteps } from '../../src/lifecycle/plan/pending.ts';
+import { stepOf } from '../../src/lifecycle/plan/steps.ts';
+import { noLifecycle } from '../../src/lifecycle/plan/target.ts';
 import {
   type Event,
   eventsOf,
@@ -59,19 +59,19 @@ function dueIn({ status: { lifecycle, target, migratedVersion } }: Sim): readonl
 }
 
 function pipelineKey(lifecycle: LifecycleStatus, now: number): unknown {
-  const { pipeline, attempt, gateHeld, maintenance, served, rejected, restorePoint, drainStartedAt, upgrade } =
+  const { pipeline, attempt, gateHeld, maintenance, served, rejected, restorePoint, quiesceStartedAt, upgrade } =
     lifecycle;
   return [
     [pipeline, gateHeld, maintenance, restorePoint !== undefined, rejected?.slice(0, 8)],
     attempt && [
       attempt.kind,
-      attempt.drains,
+      attempt.quiesces,
       attempt.mayHaveMigrated,
       attempt.dataReplaced,
       age(now, attempt.startedAt),
     ],
     served && [served.by, age(now, served.since)],
-    age(now, drainStartedAt),
+    age(now, quiesceStartedAt),
     upgrade && [upgrade.fromVersion, upgrade.toVersion, upgrade.decision, age(now, upgrade.requestedAt)],
   ];
 }
@@ -104,7 +104,7 @@ function walk(first: Sim, check: (before: Sim, after: Sim, event: Event) => void
     for (const event of eventsOf(seen.sim)) {
       for (const sim of event.to) {
         const found: Seen = { sim, from: seen, by: event.name };
-        guarded(found, () => check(seen.sim, sim, event));
+        withPath(found, () => check(seen.sim, sim, event));
         const next = keyOf(sim);
         if (event.fair) into.set(next, [...(into.get(next) ?? []), key]);
         if (states.has(next)) continue;
@@ -117,7 +117,7 @@ function walk(first: Sim, check: (before: Sim, after: Sim, event: Event) => void
 }
 
 /** What led there is the best part of the message. */
-function guarded(seen: Seen, check: () => void): void {
+function withPath(seen: Seen, check: () => void): void {
   try {
     check();
   } catch (error) {
@@ -154,9 +154,9 @@ function neverAnUnmigratedSchema(_: Sim, after: Sim): void {
   }
 }
 
-/** Whoever comes after a crash must know of it. */
+/** The controller that starts after a crash must know of it. */
 function aClosedGateIsKnown(_: Sim, { gateClosed, status }: Sim): void {
-  assert.ok(!gateClosed || status.lifecycle?.gateHeld === true, 'the gate is closed and nobody knows');
+  assert.ok(!gateClosed || status.lifecycle?.gateHeld === true, 'the gate is closed and the status does not say so');
 }
 
 function neverWithoutApproval(before: Sim, after: Sim): void {
@@ -166,13 +166,13 @@ function neverWithoutApproval(before: Sim, after: Sim): void {
   const recorded = before.status.lifecycle?.upgrade;
   assert.equal(recorded?.toVersion, to, 'another version than the approved one');
   const approved = recorded.decision === 'Approved' || Object.values(before.annotations).includes(recorded.token);
-  assert.ok(approved, 'nobody approved');
+  assert.ok(approved, 'no user approved');
 }
 
 function neverLosesAnApproval(before: Sim, after: Sim): void {
   const { status } = before;
   const { upgrade } = status.lifecycle ?? {};
-  // Whoever asks for something else takes it back.
+  // A user who asks for something else takes it back.
   if (upgrade?.decision !== 'Approved' || before.spec.version !== upgrade.toVersion) return;
   const isBack = after.status.lifecycle?.attempt?.kind === 'Rollback' || after.status.lifecycle?.rejected !== undefined;
   assert.ok(
@@ -207,7 +207,7 @@ function restoresNothingUnapproved(before: Sim, after: Sim): void {
   const [known, asked] = [before.status.lifecycle, after.status.lifecycle?.restore];
   if (asked === undefined || known?.restore?.nonce === asked.nonce) return;
   assert.equal(known?.upgrade?.snapshot, asked.snapshot, 'another snapshot than the approved one');
-  assert.ok(Object.values(before.annotations).includes(known.upgrade.token), 'nobody approved');
+  assert.ok(Object.values(before.annotations).includes(known.upgrade.token), 'no user approved');
 }
 
 /** From everywhere, what comes by itself leads to rest. */
@@ -225,7 +225,7 @@ function alwaysComesToRest({ states, into }: Walk): void {
   assert.equal(wedged, undefined, `wedged:\n${pathTo(wedged?.[1])}`);
 }
 
-/** What failed for good keeps nobody down, unless the schema is not that of the target, or it needs a drain itself. */
+/** A final failure keeps no component down, unless the schema is not that of the target, or it quiesces writers itself. */
 function servesBesideAFailure(states: Walk['states']): void {
   let looked = 0;
   for (const seen of states.values()) {
@@ -287,8 +287,8 @@ describe('every reachable state of the lifecycle', () => {
     for (const { sim } of ended) assert.equal(sim.gateClosed, false);
   });
 
-  it('comes to an end without a drain, too', () => {
-    const lifecycle = { ...start.spec.lifecycle, migrate: { requiresDrain: false, maxAttempts: 1 } };
+  it('comes to an end without a quiesce, too', () => {
+    const lifecycle = { ...start.spec.lifecycle, migrate: { requiresQuiesce: false, maxAttempts: 1 } };
     const first = { ...start, spec: specOf('1.0.0', { lifecycle }), suspends: false, failures: 0 };
     const found = walk(first, (before, after) => {
       for (const check of [neverTwoTasks, aClosedGateIsKnown]) check(before, after);
@@ -311,11 +311,11 @@ describe('every reachable state of the lifecycle', () => {
     assert.ok(phases.has('AwaitingApproval'));
   });
 
-  it('goes back to a snapshot once for each nonce, drained and behind a closed gate, and migrates it', () => {
+  it('goes back to a snapshot once for each nonce, quiesced and behind a closed gate, and migrates it', () => {
     const snapshots = { database: 'snapshots' };
     const first = settled(specOf('1.0.0', { lifecycle: { ...start.spec.lifecycle, snapshots } }));
     const ended = new Set<string>();
-    const people = { suspends: false, versions: deep ? ['1.0.0', '2.0.0'] : [], asks: ['a', ''] };
+    const users = { suspends: false, versions: deep ? ['1.0.0', '2.0.0'] : [], asks: ['a', ''] };
     const bounds = deep
       ? [{ edits: 2, failures: 1 }]
       : [
@@ -323,7 +323,7 @@ describe('every reachable state of the lifecycle', () => {
           { edits: 1, failures: 1 },
         ];
     for (const bound of bounds) {
-      const found = walk({ ...first, ...people, ...bound }, (before, after) => {
+      const found = walk({ ...first, ...users, ...bound }, (before, after) => {
         for (const check of [...always, keepsTheRestorePoint, restoresOnce]) check(before, after);
         if (isAtRest(after) && after.status.lifecycle?.pipeline === 'Settled') ended.add(after.restored.join());
       });

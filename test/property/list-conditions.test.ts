@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { conditionOf } from '../../src/storage/mysql/conditions.ts';
+import { conditionOf } from '../../src/storage/mysql/read/conditions.ts';
 import { modelKind } from '../support/objects.ts';
 
 const hostile = fc.oneof(

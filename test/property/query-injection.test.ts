@@ -1,4 +1,4 @@
-// Whatever somebody sends in a selector, an order, a token, a named query or a criterion: it is data or it is refused.
+// Whatever a client sends in a selector, an order, a token, a named query or a criterion: it is data or it is refused.
 // It never becomes SQL, never reaches another namespace, and never makes the server fail.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
@@ -7,8 +7,8 @@ import { CodedError } from '../../src/base/errors.ts';
 import { listQuery } from '../../src/query/list-query.ts';
 import { type ListRequest, parseListRequest } from '../../src/query/list-request.ts';
 import { parseSearch } from '../../src/query/search.ts';
-import { pageStatement } from '../../src/storage/mysql/list.ts';
-import { skippedPaths } from '../../src/storage/mysql/object-reads.ts';
+import { pageStatement } from '../../src/storage/mysql/read/list.ts';
+import { skippedPaths } from '../../src/storage/mysql/read/object-reads.ts';
 import { QueryTemplates } from '../../src/storage/query-templates.ts';
 import { modelKind } from '../support/objects.ts';
 import { fill, queryApp } from '../support/query-app.ts';
@@ -110,7 +110,7 @@ const search = fc.record(
   { requiredKeys: [] },
 );
 
-describe('what somebody sends', () => {
+describe('what a client sends', () => {
   it('never becomes SQL as a parameter of a list', () => {
     fc.assert(
       fc.property(parameters, (asked) => proveHarmless(() => parseListRequest(new URLSearchParams(asked), 'list'))),

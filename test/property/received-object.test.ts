@@ -47,7 +47,7 @@ describe('an object read out of bytes', () => {
     `{"spec":{"metadata":${metadata('a')}},"metadata":${metadata('b')},"status":{"metadata":${metadata('c')}}}`,
   ];
   for (const text of twice) {
-    it(`has the metadata that counts: ${text}`, () => {
+    it(`has the metadata that a parser finds: ${text}`, () => {
       const object = readLazily(Buffer.from(text));
       const wanted = JSON.parse(text) as { metadata?: { name: string } };
       assert.equal((object as typeof wanted).metadata?.name, wanted.metadata?.name);
@@ -61,7 +61,7 @@ describe('an object read out of bytes', () => {
     assert.throws(() => object['spec']);
   });
 
-  it('is what a parser makes of it, copied, printed, or asked key by key', () => {
+  it('equals what a parser makes of the bytes, whether it is copied, printed or read key by key', () => {
     fc.assert(
       fc.property(anyText, (text) => {
         const object = readLazily(Buffer.from(text));
@@ -164,7 +164,7 @@ describe('an object read out of bytes', () => {
 });
 
 describe('a list taken apart', () => {
-  it('gives each item and the rest, for any items and any way of writing them', () => {
+  it('gives each item and the rest of the list, for any items and any way of writing them', () => {
     fc.assert(
       fc.property(fc.array(anyText, { maxLength: 5 }), fc.constantFrom('', ' ', '\n  '), (items, gap) => {
         const metadata = `{"resourceVersion":"7","continue":"abc"}`;

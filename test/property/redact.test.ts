@@ -11,14 +11,14 @@ const piece = fc.oneof(
 const text = fc.array(piece, { maxLength: 12 }).map((pieces) => pieces.join(''));
 
 describe('redact', () => {
-  it('does no more the second time than the first', () => {
+  it('changes nothing when it is applied a second time', () => {
     fc.assert(
       fc.property(text, (any) => assert.equal(redact(redact(any)), redact(any))),
       { numRuns: 2000 },
     );
   });
 
-  it('leaves no secret, whatever stands around it', () => {
+  it('leaves no secret, whatever text surrounds the secret', () => {
     const shape = fc.constantFrom(
       (secret: string) => `mysql://user:${secret}@host/db`,
       (secret: string) => `password=${secret}`,

@@ -74,7 +74,7 @@ const script = fc.array(
 );
 
 /** Writes down what it is told and objects to anything that goes back. */
-class Witness {
+class RecordingHandler {
   readonly known = new Map<string, string>();
   readonly #last = new Map<string, number>();
   readonly #gone = new Set<string>();
@@ -114,8 +114,8 @@ async function play(
   const logger = new RecordingLogger();
   const store = identityOnly ? new IdentityStore() : new FullStore();
   const informer = new Informer({ client: new HttpKubeClient(server), resource, store, clock, logger });
-  const witness = new Witness();
-  informer.addHandler(witness);
+  const handler = new RecordingHandler();
+  informer.addHandler(handler);
   const stop = new AbortController();
   const finished = informer.run(stop.signal);
   await settle(clock, 0);
@@ -130,7 +130,7 @@ async function play(
     await settle(clock, 0);
   }
   const wanted = [...server.objects.values()].map((object) => [object.name, `${object.uid} ${object.resourceVersion}`]);
-  assert.deepEqual([...witness.known].sort(), wanted.sort());
+  assert.deepEqual([...handler.known].sort(), wanted.sort());
   assert.deepEqual(
     [...store.keys()].sort().map((key) => [key.slice('ns/'.length), versionOf(store.identity(key))]),
     wanted,

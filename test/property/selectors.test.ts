@@ -45,7 +45,7 @@ function readsOrRefuses(parse: (text: string) => unknown, text: string): void {
 }
 
 describe('selectors', () => {
-  it('read what they mean, however they are written', () => {
+  it('are read alike, however they are written', () => {
     fc.assert(
       fc.property(fc.array(requirement, { maxLength: 5 }), (all) => {
         const text = all.map(written).join(' , ');
@@ -69,7 +69,7 @@ describe('selectors', () => {
     );
   });
 
-  it('read or refuse any text, and do neither twice over', () => {
+  it('are read, or refused with an error of their own, for any text', () => {
     const any = fc.oneof(
       fc.string(),
       fc.array(fc.constantFrom('a', '=', '!', ',', '(', ')', 'in', ' ', '\\', "'")).map((parts) => parts.join('')),

@@ -1,4 +1,4 @@
-// No text of an object makes a terminal do anything, whatever command shows it to a person; what programs read is as it was.
+// No text of an object makes a terminal do anything, whatever command shows it to a user; what programs read is as it was.
 import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -35,7 +35,7 @@ const anObject = fc.record({
   spec: fc.dictionary(hostile, fc.oneof(hostile, fc.array(hostile, { maxLength: 2 })), { maxKeys: 3 }),
 });
 
-describe('what people read', () => {
+describe('text that users read', () => {
   it('holds nothing that a terminal obeys, and the rest of the text as it was', () => {
     fc.assert(
       fc.property(hostile, (text) => {
@@ -79,8 +79,8 @@ describe('what people read', () => {
   });
 });
 
-describe('what programs read', () => {
-  it('is what the object holds', () => {
+describe('text that programs read', () => {
+  it('is exactly what the object holds', () => {
     fc.assert(
       fc.property(anObject, (object) => {
         const plain = JSON.parse(JSON.stringify(object)) as object;

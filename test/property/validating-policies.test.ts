@@ -9,18 +9,18 @@ import {
   INGESTER_VERSION,
   VERSION_PATH,
 } from '../../src/api/ingester.ts';
-import { allKinds } from '../../src/api/kinds.ts';
 import { GROUP, VERSION } from '../../src/api/names.ts';
 import type { JsonObject, JsonValue } from '../../src/base/json.ts';
 import { compareVersions } from '../../src/base/semver.ts';
+import { allKinds } from '../../src/kinds/kinds.ts';
 import { validatingPolicies } from '../../webhooks/policies/registry.ts';
 import { movementBetween } from '../../webhooks/policies/version-field.ts';
 import { type Decision, runPolicies, type ValidatingPolicy } from '../../webhooks/policy.ts';
 import { type AdmissionRequest, decodeReview } from '../../webhooks/review.ts';
-import { aMemory } from '../support/admission-memory.ts';
+import { aRecord } from '../support/admission-record.ts';
 import { assertMessage } from '../support/policies.ts';
 
-const context = { reconcilerUser: 'reconciler', signal: new AbortController().signal, audience: 'anybody' } as const;
+const context = { reconcilerUser: 'reconciler', signal: new AbortController().signal, audience: 'any-client' } as const;
 const settings = {
   incomparableVersions: 'deny',
   contentDowngrades: Object.fromEntries(allKinds.map(({ kind }) => [kind, 'deny'])) as Record<string, 'deny'>,
@@ -31,12 +31,12 @@ const settings = {
   fieldRules: 'deny',
 } as const;
 
-/** Every rule as strict as it gets, in the worst world: nobody may do anything, and everything has objects. */
+/** Every rule as strict as it gets, in the worst world: no user may do anything, and everything has objects. */
 const strict = validatingPolicies(settings, {
   access: { mayDelete: () => Promise.resolve('no') },
   census: { hasObjects: () => Promise.resolve('some') },
-  names: { recall: () => ({ uid: 'a-uid', end: 'evicted', versions: [] }) },
-  memory: aMemory({ state: 'unknown' }, { state: 'unknown' }),
+  tombstones: { find: () => ({ uid: 'a-uid', end: 'evicted', versions: [] }) },
+  record: aRecord({ state: 'unknown' }, { state: 'unknown' }),
   bounds: { permitted: () => Promise.resolve(permittedBy({}, undefined)) },
 });
 const refuseAll: ValidatingPolicy = {
@@ -117,7 +117,7 @@ const versionChange: fc.Arbitrary<JsonObject> = change.map(({ target, before, af
   name: 'a',
   kind: { ...served(target.plural), kind: target.kind },
   resource: { ...served(target.plural), resource: target.plural },
-  userInfo: { username: 'somebody' },
+  userInfo: { username: 'a-user' },
   oldObject: { ...nest(target.path, before), status: { migratedVersion: migrated } },
   object: nest(target.path, after),
 }));
@@ -145,7 +145,7 @@ const crdChange: fc.Arbitrary<JsonObject> = fc
       operation,
       name: `${name}.michelangelo.api`,
       resource: { group: 'apiextensions.k8s.io', version: 'v1', resource: 'customresourcedefinitions' },
-      userInfo: { username: 'somebody' },
+      userInfo: { username: 'a-user' },
       oldObject: crd(before),
       object: crd(after),
     };
@@ -313,7 +313,7 @@ describe('versions, for any two', () => {
     );
   });
 
-  it('never throw for text that is none', () => {
+  it('never throw for text that is not a version', () => {
     fc.assert(fc.property(text, text, (a, b) => void compareVersions(a, b)));
   });
 });

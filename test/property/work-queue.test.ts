@@ -101,7 +101,7 @@ async function compare(steps: readonly Step[]): Promise<void> {
     const expected = model.take(clock.monotonicMs());
     if (expected === undefined) return false;
     assert.ok(!held.includes(expected.key));
-    assert.deepEqual(await queue.getWithPriority(), expected);
+    assert.deepEqual(await queue.get(), expected);
     held.push(expected.key);
     return true;
   };
@@ -118,7 +118,7 @@ async function compare(steps: readonly Step[]): Promise<void> {
   const act = async (next: Step): Promise<unknown> => {
     switch (next.do) {
       case 'add':
-        queue.addWithOptions(next.key, next);
+        queue.add(next.key, next);
         model.add(next.key, next, clock.monotonicMs());
         return;
       case 'take':
@@ -155,9 +155,9 @@ async function work(steps: readonly Step[]): Promise<void> {
     void queue.get().then((taken) => {
       waiting -= 1;
       assert.ok(taken !== undefined);
-      assert.ok(!held.includes(taken), `${taken} was handed out while it was held`);
-      held.push(taken);
-      owed.delete(taken);
+      assert.ok(!held.includes(taken.key), `${taken.key} was handed out while it was held`);
+      held.push(taken.key);
+      owed.delete(taken.key);
     });
   };
   const finish = (index: number): void => {
@@ -167,7 +167,7 @@ async function work(steps: readonly Step[]): Promise<void> {
   for (const next of steps) {
     if (next.do === 'add') {
       owed.add(next.key);
-      queue.addWithOptions(next.key, next);
+      queue.add(next.key, next);
     } else if (next.do === 'take' && waiting < 3) take();
     else if (next.do === 'finish') finish(next.which % Math.max(held.length, 1));
     else if (next.do === 'advance') await clock.advance(next.ms);
@@ -198,14 +198,14 @@ describe('WorkQueue, whatever happens in whatever order', () => {
       fc.asyncProperty(low, async ({ others, oneIn }) => {
         const clock = new FakeClock();
         const queue = new WorkQueue(clock, { aging: { afterMs: 10, oneIn } });
-        for (let index = 0; index < others; index += 1) queue.addWithOptions(`old-${index}`, { priority: -50 });
-        queue.addWithOptions('last', { priority: -100 });
+        for (let index = 0; index < others; index += 1) queue.add(`old-${index}`, { priority: -50 });
+        queue.add('last', { priority: -100 });
         await clock.advance(11);
         const bound = (others + 1) * oneIn;
         for (let turn = 0; ; turn += 1) {
           assert.ok(turn < bound, `not handed out after ${turn} others`);
           queue.add(`urgent-${turn}`);
-          const taken = (await queue.get()) ?? '';
+          const taken = (await queue.get())?.key ?? '';
           queue.done(taken);
           if (taken === 'last') return;
         }

@@ -172,7 +172,7 @@ const faults: readonly Fault[] = [
         await backUpEtcd(bundle);
         workload.remember();
       }),
-    // People stay away until MySQL follows again: the restored cluster gives out versions that it gave out before.
+    // Users stay away until MySQL follows again: the restored cluster gives out versions that it gave out before.
     end: ({ bundle, workload, note }) =>
       workload.atRest(async () => {
         await restoreEtcd(bundle);

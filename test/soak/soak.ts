@@ -1,6 +1,8 @@
 // Load and faults at the same time, on real parts, and then the question whether MySQL and the API server agree.
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
+import { inspect } from 'node:util';
 import type { Bundle } from '../../hack/local/bundle.ts';
 import { hasFinalizer, type KubernetesObject } from '../../src/api/object.ts';
 import { systemClock } from '../../src/base/clock.ts';
@@ -35,6 +37,7 @@ export interface SoakReport {
 const NAMESPACE = 'soak';
 const SETTLE_MS = 120_000;
 const TOGETHER = 4;
+const LOG_LINES = 40;
 
 export async function soak(bundle: Bundle, options: SoakOptions): Promise<SoakReport> {
   const { kubeconfig } = bundle.controlPlane;
@@ -58,12 +61,22 @@ export async function soak(bundle: Bundle, options: SoakOptions): Promise<SoakRe
       `${workload.operations} operations on ${workload.known.size} objects; waiting for the end of all work`,
     );
     const wrong = await settled(() => compare(bundle, client, workload));
+    for (const line of logOf(bundle, wrong)) note(line);
     const findings = [...wrong, ...memory.findings];
     return { operations: workload.operations, objects: workload.known.size, faults, memory: memory.most(), findings };
   } finally {
     memory.stop();
     await client.close();
   }
+}
+
+/** What the reconciler said last about each object that something is wrong with. */
+function logOf({ reconciler }: Bundle, findings: readonly string[]): readonly string[] {
+  const uids = new Set(
+    findings.flatMap((finding) => /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/.exec(finding) ?? []),
+  );
+  const lines = uids.size === 0 ? [] : readFileSync(reconciler.logFile, 'utf8').split('\n');
+  return [...uids].flatMap((uid) => lines.filter((line) => line.includes(uid)).slice(-LOG_LINES));
 }
 
 /** What is still wrong when nothing changes for the better any more. */
@@ -108,7 +121,15 @@ function aboutLive(object: KubernetesObject, row: Row | undefined): readonly str
   return row.version === resourceVersion ? [] : [`stale: ${uid} is ${row.version}, not ${resourceVersion}`];
 }
 
-function aboutKnown({ uid, content, wishes, maybe }: Known, row: Row | undefined, exists: boolean): readonly string[] {
+function aboutKnown(known: Known, row: Row | undefined, exists: boolean): readonly string[] {
+  const about = inspect(
+    { row, exists, asked: [...known.wishes], perhaps: [...known.maybe] },
+    { breakLength: Infinity },
+  );
+  return problemsOf(known, row, exists).map((problem) => `${problem}; ${about}`);
+}
+
+function problemsOf({ uid, content, wishes, maybe }: Known, row: Row | undefined, exists: boolean): readonly string[] {
   if (row === undefined) return [`no forgetting: ${uid} has no row`];
   const found: string[] = [];
   if (row.content < content) found.push(`no going back: ${uid} has content ${row.content}, not ${content}`);

@@ -1,9 +1,10 @@
-// People and controllers at work: objects are created, edited, marked and deleted, and every answer of the API server is
+// Users and controllers at work: objects are created, edited, marked and deleted, and every answer of the API server is
 // remembered. What was not answered may or may not have happened.
 import { DELETING_ANNOTATION, IMMUTABLE_ANNOTATION } from '../../src/api/names.ts';
 import type { KubernetesObject } from '../../src/api/object.ts';
 import type { KubeClient, ObjectRef } from '../../src/kube/client.ts';
-import { isKubeError, KubeError } from '../../src/kube/errors.ts';
+import { KubeError } from '../../src/kube/errors.ts';
+import { ifFound } from '../../src/kube/found.ts';
 import type { Random } from './random.ts';
 
 export type Wish = 'live' | 'delete' | 'mark' | 'evict';
@@ -43,7 +44,7 @@ export class Workload {
     this.#random = random;
   }
 
-  /** Does the work while nobody asks anything of the API server. */
+  /** Does the work while no client asks anything of the API server. */
   async atRest(work: () => Promise<void>): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<undefined>();
     this.#resting = promise;
@@ -74,7 +75,7 @@ export class Workload {
     return this.#current.get(name)?.uid === uid;
   }
 
-  /** One thing that somebody does. Refusals and lost answers are part of life. */
+  /** One thing that a user does. Refusals and lost answers are part of life. */
   async act(): Promise<void> {
     await this.#resting;
     const acting = this.#act();
@@ -120,7 +121,7 @@ export class Workload {
     if (wish === 'delete') await this.#client.delete(ref, { uid: known.uid });
     else await this.#client.mergePatch(ref, markOf(wish, known.uid));
     known.wishes.add(wish);
-    // From here on nobody edits it any more; the next time the name comes up, a new object is made.
+    // From here on no user edits it any more; the next time the name comes up, a new object is made.
     if (this.#current.get(name) === known) this.#current.delete(name);
   }
 
@@ -140,16 +141,11 @@ export class Workload {
     this.#know(created);
   }
 
-  async #find(ref: ObjectRef): Promise<KubernetesObject | undefined> {
-    try {
-      return await this.#client.get(ref);
-    } catch (error) {
-      if (isKubeError(error, 'NotFound')) return undefined;
-      throw error;
-    }
+  #find(ref: ObjectRef): Promise<KubernetesObject | undefined> {
+    return ifFound(this.#client.get(ref));
   }
 
-  /** What somebody wished to be gone is left alone. */
+  /** What a user wished to be gone is left alone. */
   #know({ metadata: { uid, name }, spec }: KubernetesObject): void {
     const content = Number((spec as { readonly jobId: string }).jobId);
     const known = this.known.get(uid) ?? { uid, name, content, wishes: new Set(), maybe: new Set() };

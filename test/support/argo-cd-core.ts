@@ -32,7 +32,7 @@ export interface Application {
   readonly sync: string;
   readonly health: string;
   readonly revision: string;
-  /** For whoever reads a failure. */
+  /** For the reader of a failure. */
   readonly text: string;
 }
 

@@ -1,4 +1,4 @@
-// A headless browser that a test drives over the DevTools protocol: what a person sees, and what the browser complains of.
+// A headless browser that a test drives over the DevTools protocol: what a user sees, and what the browser complains of.
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { findChromium } from '../../hack/local/chromium.ts';
@@ -86,7 +86,7 @@ export class Browser {
     return (answer['result'] as { readonly value?: unknown }).value;
   }
 
-  /** Waits until the text that a person sees matches. */
+  /** Waits until the text that a user sees matches. */
   async sees(pattern: RegExp): Promise<string> {
     let text = '';
     await eventually(async () => {
@@ -96,7 +96,7 @@ export class Browser {
     return text;
   }
 
-  /** PNG of what a person sees. */
+  /** PNG of what a user sees. */
   async screenshot(): Promise<Buffer> {
     const { data } = await this.#call('Page.captureScreenshot', { format: 'png' });
     return Buffer.from(String(data), 'base64');

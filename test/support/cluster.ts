@@ -2,11 +2,11 @@ import { readFileSync } from 'node:fs';
 import type { Bundle } from '../../hack/local/bundle.ts';
 import { INGESTER_GROUP, INGESTER_KIND, INGESTER_VERSION } from '../../src/api/ingester.ts';
 import type { KindDefinition } from '../../src/api/kind.ts';
-import { crdName } from '../../src/api/kind-names.ts';
-import { findKind } from '../../src/api/kinds.ts';
 import { GROUP, VERSION } from '../../src/api/names.ts';
 import type { KubernetesObject } from '../../src/api/object.ts';
 import { CodedError } from '../../src/base/errors.ts';
+import { crdName } from '../../src/kinds/kind-names.ts';
+import { findKind } from '../../src/kinds/kinds.ts';
 
 export type Row = Readonly<Record<string, unknown>>;
 

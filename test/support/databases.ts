@@ -1,10 +1,10 @@
 import { after, before } from 'node:test';
 import { type BundleDatabase, createBundleDatabase } from '../../hack/local/bundle-database.ts';
 import { type DatabaseServer, startDatabase } from '../../hack/local/mysql.ts';
-import { allKinds } from '../../src/api/kinds.ts';
 import { systemClock } from '../../src/base/clock.ts';
-import { MysqlMetadataStorage } from '../../src/storage/mysql/mysql-storage.ts';
+import { allKinds } from '../../src/kinds/kinds.ts';
 import type { MysqlOptions } from '../../src/storage/mysql/pool.ts';
+import { MysqlMetadataStorage } from '../../src/storage/mysql/store/mysql-storage.ts';
 import { QueryTemplates } from '../../src/storage/query-templates.ts';
 import { migrateAll } from './migrations.ts';
 

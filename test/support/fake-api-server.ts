@@ -6,6 +6,7 @@ import type {
   KubeClient,
   ListOptions,
   ListPage,
+  Newest,
   ObjectRef,
   Resource,
   Selection,
@@ -44,8 +45,8 @@ export class FakeApiServer implements KubeClient {
     return this.of(resource.plural).list(resource, options);
   }
 
-  newestVersion(resource: Resource): Promise<string> {
-    return this.of(resource.plural).newestVersion(resource);
+  newest(resource: Resource, selection: Selection & { readonly name?: string }): Promise<Newest> {
+    return this.of(resource.plural).newest(resource, selection);
   }
 
   watch(resource: Resource, options: WatchOptions, signal: AbortSignal): AsyncIterable<readonly WatchEvent[]> {
@@ -74,10 +75,6 @@ export class FakeApiServer implements KubeClient {
 
   delete(ref: ObjectRef, options: DeleteOptions): Promise<void> {
     return this.of(ref.resource.plural).delete(ref, options);
-  }
-
-  deleteCollection(resource: Resource, selection: Selection, _options: DeleteOptions): Promise<void> {
-    return this.of(resource.plural).deleteCollection(resource, selection);
   }
 
   close(): Promise<void> {

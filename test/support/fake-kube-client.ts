@@ -6,6 +6,7 @@ import type {
   KubeClient,
   ListOptions,
   ListPage,
+  Newest,
   ObjectRef,
   Resource,
   Selection,
@@ -36,10 +37,12 @@ export class FakeKubeClient implements KubeClient {
   installed = true;
   /** Whether a watch may send the existing objects first. */
   streaming = true;
+  /** Whether the account of the client may do what it asks about. */
+  permitted = true;
   /** Told at the moment an object leaves. */
   onErase: (object: KubernetesObject) => void = () => undefined;
 
-  /** Creates or replaces an object as somebody else would. */
+  /** Creates or replaces an object as another client would. */
   put(object: KubernetesObject): KubernetesObject {
     const type = this.#objects.has(objectKey(object)) ? 'MODIFIED' : 'ADDED';
     return this.#store(object, type);
@@ -83,11 +86,11 @@ export class FakeKubeClient implements KubeClient {
     });
   }
 
-  newestVersion(resource: Resource): Promise<string> {
+  newest(resource: Resource, { namespace = '', name }: Selection & { readonly name?: string }): Promise<Newest> {
     return Promise.resolve().then(() => {
       this.#enter('version');
       if (!this.installed) throw new KubeError('NotFound', `no resource ${resource.plural}`);
-      return String(this.#version);
+      return { resourceVersion: String(this.#version), object: this.#objects.get(`${namespace}/${name}`) };
     });
   }
 
@@ -122,9 +125,10 @@ export class FakeKubeClient implements KubeClient {
     return this.#call('get', ref, (object) => object);
   }
 
-  create(_resource: Resource, namespace: string, object: object, options?: WriteOptions): Promise<KubernetesObject> {
+  create({ plural }: Resource, namespace: string, object: object, options?: WriteOptions): Promise<KubernetesObject> {
     return Promise.resolve().then(() => {
       this.#enter('create');
+      if (plural === 'selfsubjectaccessreviews') return { ...object, status: { allowed: this.permitted } } as never;
       const sent = object as KubernetesObject;
       const uid = `00000000-0000-4000-8000-${String(this.#version + 1).padStart(12, '0')}`;
       const created = withMetadata(sent, {
@@ -161,15 +165,6 @@ export class FakeKubeClient implements KubeClient {
   apply(ref: ObjectRef, object: object): Promise<KubernetesObject> {
     if (!this.#objects.has(`${ref.namespace}/${ref.name}`)) return this.create(ref.resource, ref.namespace, object);
     return this.mergePatch(ref, object);
-  }
-
-  deleteCollection(_resource: Resource, selection: Selection): Promise<void> {
-    this.#enter('deleteCollection');
-    for (const object of [...this.#objects.values()]) {
-      if (selection.namespace === undefined || selection.namespace === object.metadata.namespace)
-        this.#startDeleting(object);
-    }
-    return Promise.resolve();
   }
 
   patch(ref: ObjectRef, patch: JsonPatch): Promise<KubernetesObject> {

@@ -1,4 +1,4 @@
-// Which test files run a second time (ADR 64): few that failed on real servers, never many, never an unknown failure.
+// Which test files run a second time: few that failed on real servers, never many, never an unknown failure.
 
 /** Where more files fail, something is broken. */
 const MOST = 2;

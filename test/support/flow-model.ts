@@ -48,7 +48,7 @@ export type Call =
   | 'finalizer off'
   | 'delete'
   | 'confirm'
-  | 'mark vanished';
+  | 'mark missed delete';
 
 export const actors = ['first', 'second', 'sweep', 'audit'] as const;
 export type Actor = (typeof actors)[number];
@@ -95,7 +95,7 @@ export const wishes = [
 ] as const;
 export type Wish = (typeof wishes)[number];
 
-/** How a call goes wrong: it has no effect, or nobody hears of it. A killed process is both, at that call. */
+/** How a call goes wrong: it has no effect, or its answer is lost. A killed process is both, at that call. */
 export type Fault = 'fails' | 'answer lost';
 
 export type Move =
@@ -296,9 +296,9 @@ function carriedOut(model: Model, { call, read, chosen }: Pending): Done {
     case 'delete':
       return { model: byRule(model, onServer(model, call, read), { call, read, chosen }), next: undefined };
     case 'confirm':
-      return { model, next: model.object?.uid === read.uid ? undefined : 'mark vanished' };
-    case 'mark vanished':
-      return { model: vanished(model, read), next: undefined };
+      return { model, next: model.object?.uid === read.uid ? undefined : 'mark missed delete' };
+    case 'mark missed delete':
+      return { model: missedDelete(model, read), next: undefined };
     default:
       return isReading(call) ? { model, next: afterReading[call](model, read) } : afterWriting(model, call, read);
   }
@@ -358,21 +358,21 @@ type Write =
   | 'request eviction, deleting'
   | 'request eviction';
 
-const follows: Readonly<Record<Write, { readonly fresh: Call | undefined; readonly needsGuard: boolean }>> = {
-  upsert: { fresh: undefined, needsGuard: false },
-  finish: { fresh: 'finalizer off', needsGuard: true },
-  'finish, evicted': { fresh: 'prove end', needsGuard: true },
-  'delete row': { fresh: 'finalizer off', needsGuard: true },
-  'delete row, marked': { fresh: 'delete', needsGuard: false },
-  'request eviction, deleting': { fresh: 'finish, evicted', needsGuard: false },
-  'request eviction': { fresh: 'history', needsGuard: false },
+const follows: Readonly<Record<Write, { readonly fresh: Call | undefined; readonly needsFinalizer: boolean }>> = {
+  upsert: { fresh: undefined, needsFinalizer: false },
+  finish: { fresh: 'finalizer off', needsFinalizer: true },
+  'finish, evicted': { fresh: 'prove end', needsFinalizer: true },
+  'delete row': { fresh: 'finalizer off', needsFinalizer: true },
+  'delete row, marked': { fresh: 'delete', needsFinalizer: false },
+  'request eviction, deleting': { fresh: 'finish, evicted', needsFinalizer: false },
+  'request eviction': { fresh: 'history', needsFinalizer: false },
 };
 
 function afterWriting(model: Model, call: Write, read: ModelObject): Done {
   const written = write(model, read, endOf(call));
   if (call === 'upsert' && written.outcome === 'unchanged') return { model: written.model, next: 'look up intent' };
-  const { fresh, needsGuard } = follows[call];
-  const goesOn = written.outcome !== 'stale' && (read.guarded || !needsGuard);
+  const { fresh, needsFinalizer } = follows[call];
+  const goesOn = written.outcome !== 'stale' && (read.guarded || !needsFinalizer);
   return { model: written.model, next: goesOn ? fresh : undefined };
 }
 
@@ -417,7 +417,7 @@ function withRow(model: Model, uid: number, row: ModelRow): Model {
   return { ...model, rows: [...model.rows.filter(([each]) => each !== uid), [uid, row] as const] };
 }
 
-function vanished(model: Model, { uid, version }: ModelObject): Model {
+function missedDelete(model: Model, { uid, version }: ModelObject): Model {
   const row = rowOf(model, uid);
   if (row === undefined || row.version > version || rank[row.state] > rank.evicting) return model;
   return withRow(model, uid, { ...row, state: row.state === 'evicting' ? 'evicted' : 'deleted' });

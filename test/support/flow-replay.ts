@@ -9,9 +9,9 @@ import { KubeError } from '../../src/kube/errors.ts';
 import { encodeObject } from '../../src/proto/encode.ts';
 import { StorageUnavailableError } from '../../src/storage/errors.ts';
 import type { MetadataStorage } from '../../src/storage/metadata-storage.ts';
-import { Adoption } from '../../src/sync/adoption.ts';
-import { ObjectReconciler } from '../../src/sync/reconciler.ts';
-import { confirmVanished, markVanished } from '../../src/sync/vanished.ts';
+import { FinalizerSweep } from '../../src/sync/flows/finalizer-sweep.ts';
+import { ObjectReconciler } from '../../src/sync/flows/reconciler.ts';
+import { confirmMissedDeletes, markMissedDeletes } from '../../src/sync/startup/mark-missed-deletes.ts';
 import { FakeApiServer } from './fake-api-server.ts';
 import {
   type Actor,
@@ -51,7 +51,7 @@ const portCalls: Readonly<Record<Call, string>> = {
   'finalizer off': 'PATCH off',
   delete: 'DELETE',
   confirm: 'GET',
-  'mark vanished': 'markVanished',
+  'mark missed delete': 'markMissedDelete',
 };
 
 /** The moves in order, from the model's initial state; throws where the program does anything else than the model. */
@@ -181,9 +181,13 @@ class World {
         return new ObjectReconciler({ ...parts, ...rules, getObject, evictImmutableKinds: false }).reconcile(KEY);
       }
       case 'sweep': {
-        const parts = { kind, clock: systemClock, resource, client, getObject, logger, onAdopted: () => undefined };
-        const adoption = new Adoption({ ...parts, mayGuard: () => 'yes', pace: () => Promise.resolve() });
-        return adoption.reconcile(KEY, { signal: new AbortController().signal });
+        const parts = { kind, clock: systemClock, resource, client, getObject, logger, onAdded: () => undefined };
+        const finalizerSweep = new FinalizerSweep({
+          ...parts,
+          mayAddFinalizer: () => 'yes',
+          pace: () => Promise.resolve(),
+        });
+        return finalizerSweep.reconcile(KEY, { signal: new AbortController().signal });
       }
       case 'audit':
         return this.#audit(client, storage);
@@ -199,7 +203,7 @@ class World {
       .filter((row) => row !== undefined);
     const candidates = missing.slice(0, 1);
     const context = { kind, resource, kinds: [{ kind, resource }], client, storage, clock: systemClock };
-    await markVanished(context, await confirmVanished(context, candidates), 'missing');
+    await markMissedDeletes(context, await confirmMissedDeletes(context, candidates), 'missing');
   }
 }
 

@@ -1,4 +1,4 @@
-// A repository of a platform, as people have one: what is shipped, with their own changes, on a branch that is followed.
+// A repository of a platform, as users have one: what is shipped, with their own changes, on a branch that is followed.
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';

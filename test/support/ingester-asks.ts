@@ -10,7 +10,7 @@ const query = { certificateSecret: 'ingester-tls' };
 const clone = { sourceSecret: theirs };
 const serviceAccountToken = { path: 'token', audience: 'vault' };
 
-/** What nobody permits unless an administrator says so: what it is, where it is named, and the change that asks for it. */
+/** What only an administrator permits: what it is, where it is named, and the change that asks for it. */
 export const forbiddenAsks: readonly (readonly [what: string, path: string, change: Partial<IngesterSpec>])[] = [
   ['an image of another repository', 'spec.image', { image: 'registry.example.com/theirs:1.0.0' }],
   ['a repository that begins as ours', 'spec.image', { image: 'michelangelo-ingester-theirs:1.0.0' }],

@@ -18,7 +18,7 @@ export interface RunOptions {
   readonly stopAt?: RegExp;
 }
 
-/** Runs a command of the program as a person would: as administrator of the cluster, with the bundle's database. */
+/** Runs a command of the program as an operator would: as administrator of the cluster, with the bundle's database. */
 export async function runIngester(bundle: Bundle, args: readonly string[], options: RunOptions = {}): Promise<Ran> {
   const { PATH = '' } = process.env;
   const env = { PATH, INGESTER_KUBERNETES_KUBECONFIG: bundle.controlPlane.kubeconfig, ...options.env };

@@ -1,4 +1,4 @@
-// JSON text as anybody may write it: any order of keys, any spacing, any escapes, keys that come twice.
+// JSON text as any client may write it: any order of keys, any spacing, any escapes, keys that come twice.
 import fc from 'fast-check';
 
 const space = fc.constantFrom('', '', '', ' ', '\n', '\t ', '\r\n');

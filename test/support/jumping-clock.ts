@@ -2,7 +2,7 @@ import { type Clock, systemClock } from '../../src/base/clock.ts';
 
 export interface JumpingClock {
   readonly clock: Clock;
-  /** Somebody sets the time of day. */
+  /** The time of day is set. */
   readonly wall: (byMs: number) => void;
   /** The machine slept: time since the start has gone on, and timers have not. */
   readonly monotonic: (byMs: number) => void;

@@ -1,4 +1,4 @@
-// Everything that the processes of a bundle say where people and programs can read it, searched for what nobody may read.
+// Everything that the processes of a bundle say where users and programs can read it, searched for secrets.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Bundle } from '../../hack/local/bundle.ts';

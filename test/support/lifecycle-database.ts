@@ -1,9 +1,9 @@
 // Databases and Secrets for the tasks of an Ingester resource.
 import { type BundleDatabase, createBundleDatabase } from '../../hack/local/bundle-database.ts';
 import { systemClock } from '../../src/base/clock.ts';
-import { migrate } from '../../src/storage/mysql/migrate.ts';
-import { MysqlMetadataStorage } from '../../src/storage/mysql/mysql-storage.ts';
 import type { MysqlOptions } from '../../src/storage/mysql/pool.ts';
+import { MysqlMetadataStorage } from '../../src/storage/mysql/store/mysql-storage.ts';
+import { migrate } from '../../src/storage/mysql/tasks/migrate.ts';
 import { migrationOptions } from './migrations.ts';
 import { aModelRow, kindNamed } from './objects.ts';
 import { type LifecycleCluster, SYSTEM } from './use-lifecycle.ts';
@@ -18,7 +18,7 @@ export async function applySecret(
   await cluster.bundle.controlPlane.kubectlRun(['apply', '-f', '-'], { input });
 }
 
-/** Whoever logs in to the bundle's database with these, as a Secret says it. */
+/** The Secret with which a client logs in to the bundle's database. */
 export async function applyCredentials(
   cluster: LifecycleCluster,
   name: string,

@@ -1,4 +1,4 @@
-// A small world for the lifecycle's plan: a cluster, a database and people, each of whose moves is one event. It keeps the
+// A small world for the lifecycle's plan: a cluster, a database and users, each of whose moves is one event. It keeps the
 // rules of the real ones (a Job's pod ends on its own, deletions take time, a migration changes the schema before it
 // ends) and nothing else.
 import assert from 'node:assert/strict';
@@ -6,8 +6,9 @@ import type { ComponentName, IngesterSpec } from '../../src/api/ingester/spec.ts
 import { componentNames } from '../../src/api/ingester/spec.ts';
 import type { IngesterStatus, StepName } from '../../src/api/ingester/status.ts';
 import { APPROVE_UPGRADE_ANNOTATION } from '../../src/api/names.ts';
-import type { ComponentFacts, Facts, JobFacts } from '../../src/lifecycle/facts.ts';
-import { type Plan, plan, type World } from '../../src/lifecycle/plan.ts';
+import type { DesiredState } from '../../src/lifecycle/plan/desired-state.ts';
+import type { ObservedComponent, ObservedJob, ObservedState } from '../../src/lifecycle/plan/observed.ts';
+import { type Plan, plan } from '../../src/lifecycle/plan/plan.ts';
 
 export interface SimJob {
   readonly step: StepName;
@@ -32,21 +33,21 @@ export interface Sim {
   readonly annotations: Readonly<Record<string, string>>;
   readonly status: IngesterStatus;
   readonly components: Readonly<Partial<Record<ComponentName, SimComponent>>>;
-  readonly service: Facts['service'];
+  readonly service: ObservedState['service'];
   readonly page: 'absent' | 'starting' | 'ready';
   readonly jobs: readonly SimJob[];
   readonly gateClosed: boolean;
   /** Version that the schema suits; `half` while a migration is at it. */
   readonly schema: string;
-  /** Moves of people and failures that are left. */
+  /** Moves of users and failures that are left. */
   readonly edits: number;
   readonly failures: number;
   readonly snapshots: number;
-  /** Whether people suspend and resume, too. */
+  /** Whether users suspend and resume, too. */
   readonly suspends: boolean;
-  /** Versions that people may ask for. */
+  /** Versions that users may ask for. */
   readonly versions: readonly string[];
-  /** Nonces with which people may ask for a restore. */
+  /** Nonces with which users may ask for a restore. */
   readonly asks: readonly string[];
   /** Nonces of the restores that changed the database. */
   readonly restored: readonly string[];
@@ -83,20 +84,20 @@ export function specOf(version: string, more: Partial<IngesterSpec> = {}): Inges
   };
 }
 
-export function factsOf(sim: Sim): Facts {
+export function observedStateOf(sim: Sim): ObservedState {
   const components = Object.fromEntries(
-    componentNames.map((name) => [name, componentFacts(sim.components[name])]),
-  ) as Facts['components'];
+    componentNames.map((name) => [name, observeComponent(sim.components[name])]),
+  ) as ObservedState['components'];
   return {
     components,
-    jobs: sim.jobs.map(jobFacts),
+    jobs: sim.jobs.map(observeJob),
     maintenance: { exists: sim.page !== 'absent', ready: sim.page === 'ready' },
     service: sim.service,
     foreign: [],
   };
 }
 
-function componentFacts(component: SimComponent | undefined): ComponentFacts {
+function observeComponent(component: SimComponent | undefined): ObservedComponent {
   const count = component?.phase === 'ready' ? 1 : 0;
   return {
     exists: component !== undefined,
@@ -106,12 +107,12 @@ function componentFacts(component: SimComponent | undefined): ComponentFacts {
     ready: count,
     updated: count,
     available: count,
-    observed: true,
+    generationObserved: true,
     ...(component === undefined ? {} : { applied: component.version }),
   };
 }
 
-function jobFacts({ step, run, state, deleting }: SimJob): JobFacts {
+function observeJob({ step, run, state, deleting }: SimJob): ObservedJob {
   const message =
     step === 'migrate' && state === 'succeeded' ? '{"applied":["0002"],"adopted":[]}' : '{"snapshot":"s"}';
   return { step, run, state, deleting, pods: state === 'active' ? 1 : 0, ...(state === 'active' ? {} : { message }) };
@@ -126,7 +127,7 @@ export function planOf(sim: Sim): Plan {
     problems: [],
     suspended: sim.spec.suspend ?? false,
     status: sim.status,
-    facts: factsOf(sim),
+    observed: observedStateOf(sim),
     now: new Date(sim.now),
     rendered: { component: (_, { version }) => version, pod: ({ spec }) => spec.version },
   });
@@ -134,42 +135,42 @@ export function planOf(sim: Sim): Plan {
 
 type Act = (sim: Sim) => Sim;
 
-/** The world after each write of a pass: a crash may come after any of them. */
-export function pass(sim: Sim): readonly Sim[] {
+/** The state after each write of a reconcile: a crash may come after any of them. */
+export function reconcile(sim: Sim): readonly Sim[] {
   const made = planOf(sim);
   let current: Sim = { ...sim, status: JSON.parse(JSON.stringify(made.status)) as IngesterStatus };
   const states = [current];
-  if (made.world === undefined) return states;
-  for (const act of actsOf(made.world, sim)) {
+  if (made.desired === undefined) return states;
+  for (const act of actsOf(made.desired, sim)) {
     current = act(current);
     states.push(current);
   }
   return states;
 }
 
-function actsOf(world: World, seen: Sim): readonly Act[] {
+function actsOf(desired: DesiredState, seen: Sim): readonly Act[] {
   const acts: Act[] = [];
-  for (const { run } of seen.jobs.filter((job) => isToGo(job, world))) {
+  for (const { run } of seen.jobs.filter((job) => isToGo(job, desired))) {
     const marked = (job: SimJob): SimJob => (job.run === run ? { ...job, deleting: true } : job);
     acts.push((sim) => ({ ...sim, jobs: sim.jobs.map(marked) }));
   }
-  for (const name of componentNames) acts.push((sim) => ({ ...sim, components: moved(sim, name, world) }));
-  if (world.maintenance === 'apply')
+  for (const name of componentNames) acts.push((sim) => ({ ...sim, components: moved(sim, name, desired) }));
+  if (desired.maintenance === 'apply')
     acts.push((sim) => ({ ...sim, page: sim.page === 'absent' ? 'starting' : sim.page }));
-  acts.push((sim) => ({ ...sim, service: world.service }));
-  if (world.maintenance === 'remove') acts.push((sim) => ({ ...sim, page: 'absent' }));
-  acts.push(...startOf(world, seen));
-  const annotations = Object.entries(seen.annotations).filter(([key]) => !world.removeAnnotations.includes(key));
-  if (world.removeAnnotations.length > 0)
+  acts.push((sim) => ({ ...sim, service: desired.service }));
+  if (desired.maintenance === 'remove') acts.push((sim) => ({ ...sim, page: 'absent' }));
+  acts.push(...startOf(desired, seen));
+  const annotations = Object.entries(seen.annotations).filter(([key]) => !desired.removeAnnotations.includes(key));
+  if (desired.removeAnnotations.length > 0)
     acts.push((sim) => ({ ...sim, annotations: Object.fromEntries(annotations) }));
   return acts;
 }
 
-function isToGo({ run, step, state }: SimJob, { job }: World): boolean {
+function isToGo({ run, step, state }: SimJob, { job }: DesiredState): boolean {
   return run !== job?.run && (state === 'active' || step === job?.step);
 }
 
-function startOf({ job, spec }: World, seen: Sim): readonly Act[] {
+function startOf({ job, spec }: DesiredState, seen: Sim): readonly Act[] {
   const free = !seen.jobs.some(({ state, deleting, step }) => state === 'active' || deleting || step === job?.step);
   if (job === undefined || !free) return [];
   return [
@@ -182,7 +183,7 @@ function startOf({ job, spec }: World, seen: Sim): readonly Act[] {
   ];
 }
 
-function moved(sim: Sim, name: ComponentName, { components, spec }: World): Sim['components'] {
+function moved(sim: Sim, name: ComponentName, { components, spec }: DesiredState): Sim['components'] {
   const known = sim.components[name];
   const { [name]: _, ...others } = sim.components;
   if (components === 'keep') return sim.components;
@@ -201,15 +202,15 @@ export interface Event {
 }
 
 export function eventsOf(sim: Sim): readonly Event[] {
-  return [...passes(sim), ...ofPods(sim), ...ofJobs(sim), ...ofTime(sim), ...ofPeople(sim)];
+  return [...reconciles(sim), ...ofPods(sim), ...ofJobs(sim), ...ofTime(sim), ...ofPeople(sim)];
 }
 
-function passes(sim: Sim): readonly Event[] {
-  const states = pass(sim);
+function reconciles(sim: Sim): readonly Event[] {
+  const states = reconcile(sim);
   const whole = states.at(-1);
   return [
-    { name: 'pass', fair: true, to: whole === undefined ? [] : [whole] },
-    { name: 'pass, then a crash', fair: false, to: states.slice(0, -1) },
+    { name: 'reconcile', fair: true, to: whole === undefined ? [] : [whole] },
+    { name: 'reconcile, then a crash', fair: false, to: states.slice(0, -1) },
   ];
 }
 
@@ -283,7 +284,7 @@ function ofPeople(sim: Sim): readonly Event[] {
   const token = sim.status.lifecycle?.upgrade?.token;
   const known = sim.annotations[APPROVE_UPGRADE_ANNOTATION];
   if (token !== undefined && token !== known) to.push({ ...sim, annotations: { [APPROVE_UPGRADE_ANNOTATION]: token } });
-  return [{ name: 'people', fair: false, to }];
+  return [{ name: 'users', fair: false, to }];
 }
 
 function editsOf({ spec, versions, asks, suspends }: Sim): readonly IngesterSpec[] {
@@ -300,7 +301,7 @@ export function restoring(spec: IngesterSpec, nonce: string): IngesterSpec {
   return { ...spec, lifecycle: { ...lifecycle, restore: { snapshot: 's', nonce, replaceDataOf: 'd' } } };
 }
 
-/** Nothing is left to come, unless somebody does something. */
+/** Nothing is left to come, unless a user does something. */
 export function isAtRest({ status, spec, gateClosed, components }: Sim): boolean {
   if (spec.suspend === true) return true;
   const { pipeline } = status.lifecycle ?? {};
@@ -314,7 +315,7 @@ export function settled(spec: IngesterSpec): Sim {
   let sim: Sim = { ...start, spec, edits: 0, failures: 0 };
   for (let moves = 0; moves < 200 && !isAtRest(sim); moves += 1) {
     const fair = eventsOf(sim).filter((event) => event.fair && event.to.length > 0);
-    sim = (fair.find(({ name }) => name === (moves % 2 === 0 ? 'pass' : 'pods')) ?? fair[0])?.to[0] ?? sim;
+    sim = (fair.find(({ name }) => name === (moves % 2 === 0 ? 'reconcile' : 'pods')) ?? fair[0])?.to[0] ?? sim;
     sim = eventsOf(sim).find(({ name }) => name === 'jobs')?.to[0] ?? sim;
   }
   assert.ok(isAtRest(sim), 'the model never gets to its start');

@@ -1,8 +1,8 @@
 // Plans for an installation that runs, with what is asked of it.
 import type { IngesterSpec } from '../../src/api/ingester/spec.ts';
 import type { StepName } from '../../src/api/ingester/status.ts';
-import { type Plan, type PlanInput, plan } from '../../src/lifecycle/plan.ts';
-import { factsOf, type Sim, settled, specOf } from './lifecycle-model.ts';
+import { type Plan, type PlanInput, plan } from '../../src/lifecycle/plan/plan.ts';
+import { observedStateOf, type Sim, settled, specOf } from './lifecycle-model.ts';
 
 export const running: Sim = settled(specOf('1.0.0'));
 
@@ -15,7 +15,7 @@ export function inputOf(sim: Sim, more: Partial<PlanInput> = {}): PlanInput {
     problems: [],
     suspended: false,
     status: sim.status,
-    facts: factsOf(sim),
+    observed: observedStateOf(sim),
     now: new Date(sim.now),
     rendered: { component: (_, { version }) => version, pod: ({ spec }) => spec.version },
     ...more,
@@ -26,10 +26,10 @@ export function asking(spec: Partial<IngesterSpec>, more: Partial<PlanInput> = {
   return inputOf({ ...running, spec: { ...running.spec, ...spec }, generation: 2 }, more);
 }
 
-/** Passes in which the world stands still. */
-export function after(input: PlanInput, passes: number): Plan {
+/** Reconciles while nothing changes in the cluster. */
+export function after(input: PlanInput, reconciles: number): Plan {
   let made = plan(input);
-  for (let done = 1; done < passes; done += 1) made = plan({ ...input, status: made.status });
+  for (let done = 1; done < reconciles; done += 1) made = plan({ ...input, status: made.status });
   return made;
 }
 
@@ -43,10 +43,10 @@ export function failing(
   spec: Partial<IngesterSpec>,
 ): { readonly input: PlanInput; readonly made: Plan } {
   const asked = asking(spec);
-  let input = { ...asked, facts: factsOf({ ...running, components: {} }) };
+  let input = { ...asked, observed: observedStateOf({ ...running, components: {} }) };
   let made = plan(input);
-  for (let passes = 0; passes < 30 && made.status.lifecycle?.pipeline !== 'Failed'; passes += 1) {
-    const { job } = made.world ?? {};
+  for (let reconciles = 0; reconciles < 30 && made.status.lifecycle?.pipeline !== 'Failed'; reconciles += 1) {
+    const { job } = made.desired ?? {};
     const ended = {
       state: job?.step === step ? 'failed' : 'succeeded',
       exitCode: 2,
@@ -54,7 +54,7 @@ export function failing(
       pods: 0,
     } as const;
     const jobs = job === undefined ? [] : [{ step: job.step, run: job.run, ...ended }];
-    input = { ...input, status: made.status, facts: { ...input.facts, jobs } };
+    input = { ...input, status: made.status, observed: { ...input.observed, jobs } };
     made = plan(input);
   }
   return { input, made };

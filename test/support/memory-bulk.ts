@@ -1,8 +1,8 @@
 // The calls of the port that change many rows, over objects in memory.
 import type { KindDefinition } from '../../src/api/kind.ts';
 import type { CollectionQuery } from '../../src/storage/bulk.ts';
-import { derivedFrom } from '../../src/storage/derived.ts';
 import type { ChangedMetadata } from '../../src/storage/direct-update.ts';
+import { derivedFrom } from '../../src/storage/mysql/store/backfill.ts';
 import type { ObjectRow } from '../../src/storage/row.ts';
 import { type MemoryEntry, matches } from './memory-list.ts';
 

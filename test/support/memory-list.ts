@@ -2,7 +2,6 @@
 import type { KindDefinition } from '../../src/api/kind.ts';
 import { isJsonObject, type JsonObject } from '../../src/base/json.ts';
 import { parseLossless } from '../../src/base/lossless-json.ts';
-import { decodeContinue, encodeContinue, type Position } from '../../src/storage/continue-token.ts';
 import { QueryUnsupportedError } from '../../src/storage/errors.ts';
 import { fieldValue, type QueryField, queryField } from '../../src/storage/fields.ts';
 import {
@@ -16,8 +15,9 @@ import {
   ordersOf,
 } from '../../src/storage/list-query.ts';
 import type { ListPage, StoredObject } from '../../src/storage/metadata-storage.ts';
-import { skippedPaths } from '../../src/storage/mysql/object-reads.ts';
+import { skippedPaths } from '../../src/storage/mysql/read/object-reads.ts';
 import { toSqlTime } from '../../src/storage/mysql/sql-time.ts';
+import { decodeContinue, encodeContinue, type Position } from '../../src/storage/page-limit.ts';
 import type { ObjectRow } from '../../src/storage/row.ts';
 
 export interface MemoryEntry {

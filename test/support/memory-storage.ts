@@ -1,5 +1,5 @@
 import type { KindDefinition } from '../../src/api/kind.ts';
-import { allKinds } from '../../src/api/kinds.ts';
+import { allKinds } from '../../src/kinds/kinds.ts';
 import {
   type BackfillOptions,
   type BackfillProgress,
@@ -18,14 +18,13 @@ import type {
   Incarnation,
   ListPage,
   MetadataStorage,
-  SchemaVersion,
+  MissedDelete,
   StorageReads,
   StoredIdentity,
   StoredObject,
   StoredPosition,
   Tombstone,
   TombstoneQuery,
-  VanishedObject,
   WatchPosition,
   WriteOutcome,
 } from '../../src/storage/metadata-storage.ts';
@@ -85,8 +84,8 @@ export class MemoryStorage implements MetadataStorage {
     );
   }
 
-  markVanished(kind: KindDefinition, object: VanishedObject, at: Date, reason: string): Promise<WriteOutcome> {
-    return this.#answer('markVanished', () => {
+  markMissedDelete(kind: KindDefinition, object: MissedDelete, at: Date, reason: string): Promise<WriteOutcome> {
+    return this.#answer('markMissedDelete', () => {
       this.#passGate();
       const key = `${kind.table}/${object.uid}`;
       const stored = this.#rows.get(key);
@@ -280,10 +279,6 @@ export class MemoryStorage implements MetadataStorage {
           return { uid, namespace, name, resourceVersion, state, evictTime };
         }),
     );
-  }
-
-  schemaVersion(): Promise<SchemaVersion> {
-    return this.#answer('schemaVersion', () => ({ current: 1 }));
   }
 
   namespaces(kind: KindDefinition, limit: number): Promise<readonly string[]> {

@@ -1,8 +1,8 @@
 import type { KindDefinition } from '../../src/api/kind.ts';
-import { allKinds } from '../../src/api/kinds.ts';
 import { systemClock } from '../../src/base/clock.ts';
-import { type MigrateOptions, type MigrationReport, migrate } from '../../src/storage/mysql/migrate.ts';
+import { allKinds } from '../../src/kinds/kinds.ts';
 import type { MysqlAccess } from '../../src/storage/mysql/pool.ts';
+import { type MigrateOptions, type MigrationReport, migrate } from '../../src/storage/mysql/tasks/migrate.ts';
 import { maskedValues } from '../../src/storage/sensitive.ts';
 import { readOriginal } from '../../src/sync/original-row.ts';
 

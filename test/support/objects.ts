@@ -1,9 +1,9 @@
 import type { KindDefinition } from '../../src/api/kind.ts';
-import { findKind } from '../../src/api/kinds.ts';
 import { DELETING_ANNOTATION, FINALIZER, IMMUTABLE_ANNOTATION } from '../../src/api/names.ts';
 import type { KubernetesObject, ObjectMeta } from '../../src/api/object.ts';
 import { CodedError } from '../../src/base/errors.ts';
 import type { JsonObject } from '../../src/base/json.ts';
+import { findKind } from '../../src/kinds/kinds.ts';
 import { encodeObject } from '../../src/proto/encode.ts';
 import type { ObjectRow } from '../../src/storage/row.ts';
 import { toRow } from '../../src/sync/row.ts';

@@ -1,8 +1,8 @@
 // The tables of the original program, in the forms that occur: as its specification describes them, as its generator
 // writes them, and as they are deployed.
 import type { IndexedColumn, KindDefinition } from '../../src/api/kind.ts';
-import type { TableNames } from '../../src/api/kind-names.ts';
-import { allKinds, kindsNamed } from '../../src/api/kinds.ts';
+import type { TableNames } from '../../src/kinds/kind-names.ts';
+import { allKinds, kindsNamed } from '../../src/kinds/kinds.ts';
 
 export interface OriginalVariant {
   readonly name: string;

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after } from 'node:test';
 
-/** Whether a process runs; one that has ended and that nobody asked about yet does not. */
+/** Whether a process runs; one that has ended and whose parent has not asked about it yet does not. */
 export function isRunning(pid: number): boolean {
   const file = `/proc/${pid}/stat`;
   if (!existsSync(file)) return false;

@@ -1,9 +1,10 @@
-// The query API over objects in memory, for a user who is whoever the test says.
+// The query API over objects in memory, for the user that the test names.
 import type { Express } from 'express';
 import request from 'supertest';
-import { defaultKinds } from '../../src/api/kinds.ts';
-import { createQueryWrites } from '../../src/app/query-writes.ts';
+import { createQueryWrites } from '../../src/app/query/query-writes.ts';
+import { defaultKinds } from '../../src/kinds/kinds.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
+import { encodeObject } from '../../src/proto/encode.ts';
 import { createQueryApp } from '../../src/query/app.ts';
 import type { Access } from '../../src/query/authorize.ts';
 import { QueryError } from '../../src/query/errors.ts';
@@ -43,6 +44,7 @@ export interface QueryAppUnderTest {
   readonly get: (path: string, accept?: string) => Promise<Answered>;
   readonly post: (path: string, body: object | string, type?: string) => Promise<Answered>;
   readonly del: (path: string, body?: object) => Promise<Answered>;
+  readonly patch: (path: string, body: object | string, type?: string) => Promise<Answered>;
 }
 
 export function queryApp({
@@ -62,7 +64,7 @@ export function queryApp({
     storage,
     templates: new QueryTemplates(defaultKinds),
     client: kube,
-    writes: createQueryWrites({ client: kube, storage, sensitive: maskedValues, clock }),
+    writes: createQueryWrites({ client: kube, storage, sensitive: maskedValues, clock, encode: encodeObject }),
     authenticator: { authenticate: () => Promise.resolve({ name: 'alice', uid: '', groups: [], extra: {} }) },
     authorizer: {
       require: (_user, access) =>
@@ -96,7 +98,14 @@ export function queryApp({
     answered(await request(app).post(`${base}${path}`).set('Content-Type', type).send(body));
   const del: QueryAppUnderTest['del'] = async (path, body = {}) =>
     answered(await request(app).delete(`${base}${path}`).send(body));
-  return { storage, logger, clock, app, get, post, del };
+  const patch: QueryAppUnderTest['patch'] = async (path, body, type = 'application/merge-patch+json') =>
+    answered(
+      await request(app)
+        .patch(`${base}${path}`)
+        .set('Content-Type', type)
+        .send(typeof body === 'string' ? body : JSON.stringify(body)),
+    );
+  return { storage, logger, clock, app, get, post, del, patch };
 }
 
 /** m1 and m3 are live, m2 is evicted, m4 is deleted; m1 is the oldest. */

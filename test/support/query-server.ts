@@ -49,7 +49,8 @@ export async function startQueryServer(bundle: Bundle, options: QueryServerOptio
   writeFileSync(kubeconfig, kubeconfigText({ url, caPem, user: { name: 'ingester-query', token } }), { mode: 0o600 });
   const configuration = {
     ...bundle.databaseSections,
-    query: { bindAddress: `127.0.0.1:${port}`, certDir: directory, ...options.query },
+    server: { bindAddress: `127.0.0.1:${port}`, certDir: directory },
+    query: { ...options.query },
     kubernetes: { kubeconfig },
   };
   const process = createRole({ role: 'query', ...options.program, directory, configuration, healthPort, reaper });

@@ -1,7 +1,7 @@
 import { runCommand } from '../../hack/local/run-command.ts';
 import { CodedError } from '../../src/base/errors.ts';
 
-/** What "ingester render" makes of manifests, as somebody runs it who may read the cluster and MySQL. */
+/** What "ingester render" makes of manifests, run by a user who may read the cluster and MySQL. */
 export async function renderMarks(
   settings: Readonly<Record<string, string>>,
   input: string,

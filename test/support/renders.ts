@@ -1,4 +1,4 @@
-// What kustomize makes of the manifests: every overlay, and the combinations of components that people put together.
+// What kustomize makes of the manifests: every overlay, and the combinations of components that users put together.
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
 import { parseAllDocuments, stringify } from 'yaml';
@@ -37,12 +37,12 @@ export const recipes: Readonly<Record<string, Recipe>> = {
   'process-node-lifecycle': { folder: 'config/overlays/process-node-lifecycle' },
   lifecycle: { base: 'default', components: ['query', 'query-certificate', 'lifecycle', 'lifecycle-query'] },
   'fail-open': { base: 'default', components: ['fail-open'] },
-  'admission-policies': { base: 'base', components: ['migrate', 'guard', 'admission-policies'] },
+  'admission-policies': { base: 'base', components: ['migrate', 'deletion-protection', 'admission-policies'] },
   'admission-policies-ha': { base: 'base', components: ['ha', 'network-policy', 'prometheus', 'admission-policies'] },
-  query: { base: 'default', components: ['query', 'query-certificate', 'remembered-names'] },
+  query: { base: 'default', components: ['query', 'query-certificate', 'tombstones'] },
   'query-elsewhere': {
     base: 'default',
-    components: ['query', 'query-certificate', 'remembered-names', 'drain-hook', 'guard'],
+    components: ['query', 'query-certificate', 'tombstones', 'uninstall-hook', 'deletion-protection'],
     namespace: 'metadata',
   },
   'query-renamed': {
@@ -53,7 +53,7 @@ export const recipes: Readonly<Record<string, Recipe>> = {
   },
   'no-cert-manager': { folder: 'config/overlays/no-cert-manager' },
   'no-cert-manager-argocd': { base: 'overlays/no-cert-manager', components: ['probe', 'argocd'] },
-  'drain-hook': { base: 'default', components: ['drain-hook', 'guard'] },
+  'uninstall-hook': { base: 'default', components: ['uninstall-hook', 'deletion-protection'] },
   'without-tls': { base: 'default', components: ['query', 'query-certificate', 'mysql-without-tls'] },
 };
 

@@ -14,7 +14,7 @@ export function aReview(request: JsonObject = {}): JsonObject {
       resource: { group: 'michelangelo.api', version: 'v2', resource: 'models' },
       namespace: 'a-namespace',
       name: 'a-model',
-      userInfo: { username: 'somebody', uid: 'user-uid', groups: ['system:authenticated'] },
+      userInfo: { username: 'a-user', uid: 'user-uid', groups: ['system:authenticated'] },
       dryRun: false,
       object: aModel() as JsonObject,
       oldObject: null,

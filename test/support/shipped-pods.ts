@@ -3,7 +3,12 @@ import { type Manifest, nameOf } from './renders.ts';
 interface Container {
   readonly name: string;
   readonly image: string;
-  readonly env?: readonly { readonly name: string; readonly value?: string }[];
+  readonly args?: readonly string[];
+  readonly env?: readonly {
+    readonly name: string;
+    readonly value?: string;
+    readonly valueFrom?: { readonly fieldRef?: { readonly fieldPath: string } };
+  }[];
   readonly securityContext?: {
     readonly allowPrivilegeEscalation?: boolean;
     readonly readOnlyRootFilesystem?: boolean;
@@ -54,6 +59,15 @@ export function mysqlClients(manifests: readonly Manifest[]): Readonly<Record<st
     return [[`${manifest.kind} ${manifest.metadata.name}`, `${mode} ${ca}`]];
   });
   return Object.fromEntries(clients) as Readonly<Record<string, string>>;
+}
+
+/** Reconcilers that look for their lease where their rights do not reach, by name. */
+export function strayLeaders(manifests: readonly Manifest[]): readonly string[] {
+  const strays = ({ args = [], env = [] }: Container): boolean => {
+    const place = env.find(({ name }) => name === 'INGESTER_KUBERNETES_NAMESPACE')?.valueFrom?.fieldRef;
+    return args.includes('reconciler') && place?.fieldPath !== 'metadata.namespace';
+  };
+  return manifests.filter((manifest) => podOf(manifest)?.containers.some(strays)).map(nameOf);
 }
 
 function podRules({ securityContext, serviceAccountName, automountServiceAccountToken }: PodSpec): readonly string[] {

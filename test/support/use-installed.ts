@@ -5,7 +5,7 @@ import { createConnection, type RowDataPacket } from 'mysql2/promise';
 import type { LocalImage } from '../../hack/local/node/image-table.ts';
 import { startPodBundle, startPodCluster } from '../../hack/local/pod-bundle.ts';
 import { type CommandResult, runCommand } from '../../hack/local/run-command.ts';
-import { commandClient } from '../../src/app/command-client.ts';
+import { commandClient } from '../../src/app/kube-client.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import { CodedError } from '../../src/base/errors.ts';
 import { loadConfiguration } from '../../src/config/load.ts';

@@ -55,7 +55,7 @@ export class LifecycleCluster {
     await this.kubectl('patch', 'ingester', INGESTER, '--type=merge', '-p', JSON.stringify({ spec }), ...args);
   }
 
-  /** Has a tick of a schedule come, without anybody waiting for it. */
+  /** Has a tick of a schedule come, without the test waiting for it. */
   async tick(lifecycle: Pick<LifecycleStatus, 'nextScheduleAt' | 'snapshotSchedule'>): Promise<void> {
     const patch = JSON.stringify({ status: { lifecycle } });
     await this.kubectl('patch', 'ingester', INGESTER, '--subresource=status', '--type=merge', '-p', patch);

@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Bundle } from '../../hack/local/bundle.ts';
 import { INGESTER_GROUP, INGESTER_PLURAL, INGESTER_VERSION } from '../../src/api/ingester.ts';
-import { defaultKinds } from '../../src/api/kinds.ts';
 import { GROUP } from '../../src/api/names.ts';
+import { defaultKinds } from '../../src/kinds/kinds.ts';
 
 /**
  * Sends everything that any rule could have an opinion on to POST /validate, without conditions: more than the shipped

@@ -1,6 +1,6 @@
 import type { Express } from 'express';
 import { systemClock } from '../../src/base/clock.ts';
-import { createWebhookMetrics } from '../../src/base/metrics.ts';
+import { createWebhookMetrics } from '../../src/metrics/metrics.ts';
 import { createWebhookApp, type WebhookAppOptions } from '../../webhooks/app.ts';
 import { RecordingLogger } from './recording-logger.ts';
 
@@ -23,7 +23,7 @@ export function aWebhookApp(options: Partial<WebhookAppOptions> = {}): TestedApp
     metrics,
     reconcilerUser: RECONCILER,
     policies: [],
-    draining: () => false,
+    shuttingDown: () => false,
     ...options,
   });
   const lines = async (prefix: string): Promise<readonly string[]> =>

@@ -7,13 +7,44 @@ import { KubeError, type KubeReason } from '../../src/kube/errors.ts';
 
 const root = join(import.meta.dirname, '../..');
 const read = (path: string): string => readFileSync(join(root, path), 'utf8');
-const pages = globSync(['*.md', 'docs/**/*.md', 'schema/**/*.md'], { cwd: root });
+const folders = ['docs', 'src', 'webhooks', 'schema', 'config', 'hack', 'test', '.github'];
+const pages = globSync(['*.md', ...folders.map((folder) => `${folder}/**/*.md`)], { cwd: root });
+/** What a heading is linked by. */
+const anchorsOf = (page: string): readonly string[] =>
+  [...read(page).matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) =>
+    heading
+      .toLowerCase()
+      .replaceAll(/[^\w -]/g, '')
+      .replaceAll(' ', '-'),
+  );
 
 describe('the docs', () => {
   it('have links that lead to a file', () => {
     for (const page of pages) {
       for (const [, target = ''] of read(page).matchAll(/\]\((?!https?:)([^)#]+)/g)) {
         assert.ok(existsSync(join(root, dirname(page), target)), `${page} links to ${target}`);
+      }
+    }
+  });
+
+  it('have links to headings that exist', () => {
+    for (const page of pages) {
+      for (const [, target = '', anchor = ''] of read(page).matchAll(/\]\((?!https?:)([^)#]*)#([^)]+)\)/g)) {
+        const anchors = anchorsOf(target === '' ? page : join(dirname(page), target));
+        assert.ok(anchors.includes(anchor), `${page} links to ${target}#${anchor}`);
+      }
+    }
+  });
+
+  it('have the pages and headings that code and manifests name', () => {
+    const files = globSync(
+      folders.map((folder) => `${folder}/**/*.{ts,yaml,yml,mjs,sh,js}`),
+      { cwd: root },
+    );
+    for (const file of files) {
+      for (const [, page = '', anchor] of read(file).matchAll(/\b(docs\/[\w/-]+\.md)(?:#([\w-]+))?/g)) {
+        assert.ok(existsSync(join(root, page)), `${file} names ${page}`);
+        assert.ok(anchor === undefined || anchorsOf(page).includes(anchor), `${file} names ${page}#${anchor}`);
       }
     }
   });
@@ -49,9 +80,16 @@ describe('the docs', () => {
     assert.deepEqual(headings.sort(), [...declared, ...kube].sort());
   });
 
-  it('list every decision', () => {
-    const index = read('docs/adr/README.md');
-    for (const file of globSync('docs/adr/0*.md', { cwd: root }))
-      assert.ok(index.includes(file.replace('docs/adr/', '')));
+  it('list every decision, numbered without a gap', () => {
+    const listed = [...read('docs/adr/README.md').matchAll(/^(\d+)\. \[(.+)\]\((.+)\)$/gm)];
+    const files = globSync('docs/adr/0*.md', { cwd: root }).sort();
+    assert.deepEqual(
+      listed.map(([, , , file]) => `docs/adr/${file}`),
+      files,
+    );
+    listed.forEach(([, number, title, file], index) => {
+      assert.equal(Number(number), index + 1);
+      assert.equal(read(`docs/adr/${file}`).split('\n')[0], `# ${number}. ${title}`);
+    });
   });
 });

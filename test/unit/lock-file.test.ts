@@ -24,7 +24,7 @@ describe('package-lock.json', () => {
     }
   });
 
-  it('names no registry, so that every user installs from his own', () => {
+  it('names no registry, so that each user installs from a registry of their choice', () => {
     for (const [path, { resolved }] of Object.entries(packages)) assert.equal(resolved, undefined, path);
   });
 

@@ -43,7 +43,7 @@ const { scripts, version } = JSON.parse(readFileSync(join(root, 'package.json'),
 };
 
 describe('the workflows', () => {
-  it('say what they may do, and end', () => {
+  it('declare their permissions and a timeout', () => {
     assert.deepEqual(workflows.map(({ name }) => name).sort(), ['kind', 'release']);
     for (const { name, permissions } of workflows) assert.ok(permissions !== undefined, name);
     for (const job of jobs) assert.ok((job['timeout-minutes'] ?? 0) > 0);

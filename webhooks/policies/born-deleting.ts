@@ -4,7 +4,7 @@
 //
 //   CREATE with metadata.deletionTimestamp or metadata.deletionGracePeriodSeconds   refused
 //   the same by POST                                                                allowed: the API server removes both
-//   UPDATE                                                                          the API server lets nobody change them
+//   UPDATE                                                                          the API server refuses changes
 import { INGESTER_GROUP } from '../../src/api/ingester.ts';
 import { GROUP } from '../../src/api/names.ts';
 import type { ValidatingPolicy } from '../policy.ts';

@@ -5,17 +5,17 @@
 //   lower, taken away, or true turned to false refused, unless the annotation names the value that is written
 //   from a value with an order to one without  refused likewise: otherwise a downgrade is two steps
 //   from a value without an order              allowed with a warning: there is nothing to go back from
-//   created again, lower than the object that had    as above, where names are remembered: deleting it first is no way
+//   created again, lower than the object that had    as above, where tombstones are kept: deleting it first is no way
 //   the name before                                  around the rule
 //   a finished run that is turned back         refused; in a write of status a warning, because a controller would
 //                                              repeat a refused one for ever
 import type { DowngradeMode, KindDefinition } from '../../src/api/kind.ts';
-import { allKinds } from '../../src/api/kinds.ts';
 import { GROUP } from '../../src/api/names.ts';
 import { valueAt } from '../../src/base/json.ts';
-import { comparedFields } from '../../src/gitops/remembered-names.ts';
+import { comparedFields } from '../../src/gitops/tombstone-index.ts';
+import { allKinds } from '../../src/kinds/kinds.ts';
 import type { ValidatingPolicy, Verdict } from '../policy.ts';
-import type { NameMemory } from '../ports.ts';
+import type { TombstoneIndex } from '../ports.ts';
 import type { AdmissionRequest } from '../review.ts';
 import { quoted } from './message.ts';
 import { permitHint, permitsDowngrade } from './override.ts';
@@ -26,7 +26,7 @@ export type DowngradeModes = Readonly<Record<string, DowngradeMode>>;
 
 const ofPlural = new Map(allKinds.map((kind) => [kind.plural, kind]));
 
-export function contentDowngrade(modes: DowngradeModes, names: NameMemory): ValidatingPolicy {
+export function contentDowngrade(modes: DowngradeModes, tombstones: TombstoneIndex): ValidatingPolicy {
   const modeOf = (kind: KindDefinition): DowngradeMode => modes[kind.kind] ?? kind.downgrades;
   return {
     name: 'content-downgrade',
@@ -41,10 +41,10 @@ export function contentDowngrade(modes: DowngradeModes, names: NameMemory): Vali
       const kind = ofPlural.get(request.plural);
       if (kind === undefined) return { allowed: true };
       const movements =
-        request.operation === 'CREATE' ? sinceDeparture(request, kind, names) : sinceUpdate(request, kind);
+        request.operation === 'CREATE' ? sincePredecessor(request, kind, tombstones) : sinceUpdate(request, kind);
       const said = (path: string, movement: Movement): string | undefined => {
         // What the object before it was, a create does not hold.
-        const hides = request.operation === 'CREATE' && audience === 'anybody' && movement.kind !== 'forward';
+        const hides = request.operation === 'CREATE' && audience === 'any-client' && movement.kind !== 'forward';
         return sayMovement(path, hides ? { ...movement, from: '(hidden)' } : movement);
       };
       return judge(request, movements, { mode: modeOf(kind), said });
@@ -67,12 +67,12 @@ function sinceUpdate(
 }
 
 /** Compared with the object that had the name before. */
-function sinceDeparture(
+function sincePredecessor(
   { namespace, name, object = {} }: AdmissionRequest,
   kind: KindDefinition,
-  names: NameMemory,
+  tombstones: TombstoneIndex,
 ): readonly FieldMovement[] {
-  const { versions = [] } = names.recall({ kind: kind.kind, namespace, name }) ?? {};
+  const { versions = [] } = tombstones.find({ kind: kind.kind, namespace, name }) ?? {};
   return comparedFields(kind).map((field, index) => {
     return {
       path: field.path.join('.'),

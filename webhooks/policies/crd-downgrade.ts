@@ -7,13 +7,13 @@
 //   that has to be permitted
 //
 // A CRD that is created is compared with the last one of its name, as the reconciler has written it down: deleting it
-// first is no way around the rule. Then there are no objects, but there may be archived rows. What nobody has written
-// down is allowed; where the memory cannot be read, the create is refused unless the annotation names its spec.
+// first is no way around the rule. Then there are no objects, but there may be archived rows. What was never recorded
+// is allowed; where the admission record cannot be read, the create is refused unless the annotation names its spec.
 
 import { sha256Hex } from '../../src/base/hash.ts';
 import { canonicalJson, type JsonObject, valueAt } from '../../src/base/json.ts';
 import type { PolicyContext, ValidatingPolicy, Verdict } from '../policy.ts';
-import type { AdmissionMemory, ObjectCensus } from '../ports.ts';
+import type { AdmissionRecord, ObjectCensus } from '../ports.ts';
 import type { AdmissionRequest } from '../review.ts';
 import { compareCrds, servedVersionOf } from './crd-compare.ts';
 import { isOurCrd } from './crd-names.ts';
@@ -23,30 +23,30 @@ import { permitHint, permitsDowngrade } from './override.ts';
 
 const DIGEST_LENGTH = 12;
 
-export function crdDowngrade(census: ObjectCensus, memory: AdmissionMemory): ValidatingPolicy {
+export function crdDowngrade(census: ObjectCensus, record: AdmissionRecord): ValidatingPolicy {
   return {
     name: 'crd-downgrade',
     appliesTo: (request) => request.operation !== 'DELETE' && isOurCrd(request),
     review: (request, context) =>
-      request.operation === 'CREATE' ? reviewCreate(request, memory, context) : reviewUpdate(request, census, context),
+      request.operation === 'CREATE' ? reviewCreate(request, record, context) : reviewUpdate(request, census, context),
   };
 }
 
 async function reviewCreate(
   { object = {} }: AdmissionRequest,
-  memory: AdmissionMemory,
+  record: AdmissionRecord,
   { signal, audience }: PolicyContext,
 ): Promise<Verdict> {
-  const before = await memory.crd(pluralOf(object), signal);
+  const before = await record.crd(pluralOf(object), signal);
   if (before.state === 'nothing') return { allowed: true };
   if (before.state === 'known') {
     const findings = compareCrds({ spec: before.value.spec }, object);
     const { rows } = before.value;
-    const shown = audience === 'anybody' && findings.length > 0 ? [UNSAID] : findings;
+    const shown = audience === 'any-client' && findings.length > 0 ? [UNSAID] : findings;
     return decide({ findings: shown, object, what: 'archived objects', count: () => Promise.resolve(rows) });
   }
   const target = targetOf(object['spec']);
-  const message = 'nobody can say what this CRD was before, and it may have archived objects';
+  const message = 'what this CRD was before is unknown, and it may have archived objects';
   if (permitsDowngrade(object, target)) return { allowed: true, warnings: [message] };
   return { allowed: false, message: `${message}; ${permitHint(target)}` };
 }
@@ -67,7 +67,7 @@ function reviewUpdate(
   });
 }
 
-/** Of a definition that the request does not hold; `kubectl get configmap ingester-memory` has it. */
+/** Of a definition that the request does not hold; `kubectl get configmap ingester-admission-record` has it. */
 const UNSAID: Finding = { path: 'spec', what: 'less than the last CRD of this name had' };
 
 interface Narrowing {
@@ -89,7 +89,7 @@ async function decide({ findings, object, what, count }: Narrowing): Promise<Ver
   return { allowed: false, message: `${summary(findings)}; ${has} ${what}; ${permitHint(target)}` };
 }
 
-/** Names one spec and no other, whoever applies it and however often. */
+/** Names one spec and no other, however often and by whichever client it is applied. */
 function targetOf(spec: unknown): string {
   return sha256Hex(canonicalJson(spec ?? null)).slice(0, DIGEST_LENGTH);
 }

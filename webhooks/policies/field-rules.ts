@@ -5,9 +5,9 @@
 //   a value that broke it before the update  not mentioned: the object must stay editable
 //   a rule below an object that is not there does not count
 import type { FieldRule } from '../../src/api/kind.ts';
-import { allKinds } from '../../src/api/kinds.ts';
 import { GROUP } from '../../src/api/names.ts';
 import { isJsonObject, type JsonObject, ownValue } from '../../src/base/json.ts';
+import { allKinds } from '../../src/kinds/kinds.ts';
 import type { ValidatingPolicy, Verdict } from '../policy.ts';
 import type { AdmissionRequest } from '../review.ts';
 import { quoted } from './message.ts';

@@ -1,4 +1,4 @@
-// The mutating policy: every object is created with our finalizer and keeps it, whoever writes.
+// The mutating policy: every object is created with our finalizer and keeps it, whichever client writes.
 //
 //   request                                   answer
 //   CREATE or UPDATE, finalizers missing/null  add the list
@@ -6,7 +6,7 @@
 //   ours present, also twice                   nothing: the API server keeps duplicates
 //   UPDATE that lost ours and a mark           as above, and the mark again: see marks-kept.ts
 //   UPDATE of an object that is being deleted  nothing: the API server refuses new finalizers there
-//   UPDATE of an object that is opted out      nothing: a person may release it by hand. protect-marks.ts says who may
+//   UPDATE of an object that is opted out      nothing: a user may remove it by hand. protect-marks.ts says who may
 //                                              set the mark
 //   UPDATE by the reconciler                   nothing: it takes the finalizer off when MySQL has the final state
 //   metadata storage is off                    nothing, as no reconciler would take it off; but what was guarded before
@@ -31,7 +31,7 @@ export const mutatingPolicies = ['finalizer', 'marks-kept'] as const;
 const FINALIZERS_PATH = '/metadata/finalizers';
 const ANNOTATIONS_PATH = '/metadata/annotations';
 
-export function guard(request: AdmissionRequest, options: FinalizerPolicyOptions): Allowed {
+export function reviewFinalizer(request: AdmissionRequest, options: FinalizerPolicyOptions): Allowed {
   const { object } = request;
   if (object === undefined || !mayPatch(request, options)) return { ...nothing, auditAnnotations: audit('skipped') };
   if (isGuarded(object)) return { ...nothing, auditAnnotations: audit('present') };

@@ -14,7 +14,7 @@ import { downgradeWay } from '../../src/api/ingester/downgrade.ts';
 import { INGESTER_GROUP, INGESTER_KIND, MIGRATED_VERSION_PATH, VERSION_PATH } from '../../src/api/ingester.ts';
 import { type JsonObject, valueAt } from '../../src/base/json.ts';
 import type { PolicyContext, ValidatingPolicy, Verdict } from '../policy.ts';
-import type { AdmissionMemory } from '../ports.ts';
+import type { AdmissionRecord } from '../ports.ts';
 import type { AdmissionRequest } from '../review.ts';
 import { quoted } from './message.ts';
 import { NO_TARGET, permitHint, permitsDowngrade } from './override.ts';
@@ -24,40 +24,40 @@ const field = { path: VERSION_PATH, order: 'semver' } as const;
 
 const UNKNOWN = 'unknown';
 
-export function ingesterDowngrade(incomparable: 'deny' | 'warn', memory: AdmissionMemory): ValidatingPolicy {
+export function ingesterDowngrade(incomparable: 'deny' | 'warn', record: AdmissionRecord): ValidatingPolicy {
   return {
     name: 'ingester-downgrade',
     appliesTo: ({ group, kind, operation, subresource }) =>
       group === INGESTER_GROUP && kind.kind === INGESTER_KIND && operation !== 'DELETE' && subresource === '',
     review: (request, context) =>
       request.operation === 'CREATE'
-        ? reviewCreate(request, context, { incomparable, memory })
+        ? reviewCreate(request, context, { incomparable, record })
         : reviewUpdate(request, incomparable),
   };
 }
 
 interface Parts {
   readonly incomparable: 'deny' | 'warn';
-  readonly memory: AdmissionMemory;
+  readonly record: AdmissionRecord;
 }
 
 async function reviewCreate(
   { namespace, name, object }: AdmissionRequest,
   { signal, audience }: PolicyContext,
-  { incomparable, memory }: Parts,
+  { incomparable, record }: Parts,
 ): Promise<Verdict> {
   const asked = valueAt(object, VERSION_PATH);
-  const migrated = await memory.migratedVersion({ namespace, name }, signal);
+  const migrated = await record.migratedVersion({ namespace, name }, signal);
   switch (migrated.state) {
     case 'nothing':
       return { allowed: true };
     case 'known':
       return compare(object, movementBetween(field, migrated.value, asked), {
         incomparable,
-        shown: audience === 'anybody' ? ONE_BEFORE : undefined,
+        shown: audience === 'any-client' ? ONE_BEFORE : undefined,
       });
     case 'unknown': {
-      const message = `nobody can say what was migrated for an Ingester ${quoted(name)} before`;
+      const message = `what was migrated for an Ingester ${quoted(name)} before is unknown`;
       const way = downgradeWay(UNKNOWN, typeof asked === 'string' ? asked : NO_TARGET);
       if (permitsDowngrade(object, way)) return { allowed: true, warnings: [message] };
       return { allowed: false, message: `${message}; ${permitHint(way)}` };
@@ -71,7 +71,7 @@ function reviewUpdate({ object, oldObject }: AdmissionRequest, incomparable: 'de
   return compare(object, movementBetween(field, valueAt(oldObject, MIGRATED_VERSION_PATH), asked), { incomparable });
 }
 
-/** Stands for a version that the request does not hold; the ConfigMap of the memory has it. */
+/** Stands for a version that the request does not hold; the admission record has it. */
 const ONE_BEFORE = 'version';
 
 interface Comparing {

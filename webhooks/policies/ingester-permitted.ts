@@ -58,7 +58,7 @@ function newClaims(object: JsonObject | undefined, oldObject: JsonObject | undef
   return claimsOf(spec).filter((claim) => !known.has(keyOf(claim)));
 }
 
-/** Where anybody may ask, only what the documentation says is told of what is permitted. */
+/** To a client that is not known to be the API server the answer says no more than the documentation does. */
 function problem({ what, path, value }: Claim, patterns: readonly string[], { audience }: PolicyContext): string {
   const isKnown = audience === 'api-server' || sameJson(patterns, [...initiallyPermitted[what]]);
   const list = patterns.length === 0 ? 'nothing' : quoted(patterns.join(' '), MAX_VALUE);

@@ -1,6 +1,6 @@
 // A full replacement (PUT) from a manifest knows neither our finalizer nor the marks that a user or a controller has
-// set, and would drop all of them without anybody having asked for it. Whoever reads an object and changes it, or
-// patches it, keeps what is not meant; so our finalizer is the witness:
+// set, and would drop all of them unintentionally. A client that reads an object and changes it, or patches it, keeps
+// what it does not mean to change; so our finalizer tells the two apart:
 //
 //   the update                                   the mark
 //   drops our finalizer and the mark              is kept, with a warning: the writer knew neither

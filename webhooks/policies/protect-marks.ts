@@ -1,12 +1,13 @@
-// Two annotations delete an object or move it out of etcd, and a third lets everybody take the finalizer off, so that it
-// can vanish unseen. Whoever may write annotations could do so past RBAC, so setting one needs the verb that it stands for.
+// Two annotations delete an object or move it out of etcd, and a third lets any user take the finalizer off, so that
+// the object can go before its final state is stored. A user who may write annotations could do all that past RBAC, so
+// setting one needs the verb that it stands for.
 //
 //   the request                                       answer
 //   CREATE with one of the first two                  refused, or a warning by setting: a manifest that says so comes
 //                                                     back and goes again for ever
 //   … or UPDATE, that sets a mark, user may delete    allowed
 //   … user may not delete                             refused
-//   … nobody can say in time                          refused: the same user can delete as soon as RBAC answers
+//   … RBAC does not answer in time                    refused: the same user can delete as soon as RBAC answers
 //   UPDATE that keeps or takes off a mark             allowed
 //   a mark with a value other than "true"             a warning: it does nothing
 //
@@ -49,7 +50,7 @@ function isSetBy({ object, oldObject }: AdmissionRequest, annotation: string): b
   return valueOf(object, annotation) === 'true' && valueOf(oldObject, annotation) !== 'true';
 }
 
-/** Whether somebody now writes a value that looks like "true" and is not. */
+/** Whether this request writes a value that looks like "true" and is not. */
 function isMeant({ object, oldObject }: AdmissionRequest, annotation: string): boolean {
   const value = valueOf(object, annotation);
   if (value === 'true' || value === undefined || value === valueOf(oldObject, annotation)) return false;

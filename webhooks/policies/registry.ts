@@ -1,6 +1,6 @@
 // The validating rules, in the order they are asked. docs/admission.md has one heading for each.
 import type { ValidatingPolicy } from '../policy.ts';
-import type { AccessReviewer, AdmissionMemory, IngesterBounds, NameMemory, ObjectCensus } from '../ports.ts';
+import type { AccessReviewer, AdmissionRecord, IngesterBounds, ObjectCensus, TombstoneIndex } from '../ports.ts';
 import { apiVersionDowngrade } from './api-version.ts';
 import { archivedName } from './archived-name.ts';
 import { bornDeleting } from './born-deleting.ts';
@@ -30,8 +30,8 @@ export interface AdmissionSettings {
 export interface AdmissionPorts {
   readonly access: AccessReviewer;
   readonly census: ObjectCensus;
-  readonly names: NameMemory;
-  readonly memory: AdmissionMemory;
+  readonly tombstones: TombstoneIndex;
+  readonly record: AdmissionRecord;
   readonly bounds: IngesterBounds;
 }
 
@@ -42,13 +42,13 @@ export function validatingPolicies(settings: AdmissionSettings, ports: Admission
     nestingDepth,
     protectMarks(ports.access, settings.createMarked),
     ownedDeletion(settings.ownedDeletions),
-    archivedName(ports.names, settings.archivedNames),
-    ingesterDowngrade(settings.incomparableVersions, ports.memory),
+    archivedName(ports.tombstones, settings.archivedNames),
+    ingesterDowngrade(settings.incomparableVersions, ports.record),
     ingesterPermitted(ports.bounds),
-    contentDowngrade(settings.contentDowngrades, ports.names),
+    contentDowngrade(settings.contentDowngrades, ports.tombstones),
     apiVersionDowngrade(settings.minimumApiVersion),
     fieldRules(settings.fieldRules),
-    crdDowngrade(ports.census, ports.memory),
+    crdDowngrade(ports.census, ports.record),
     crdDeletion,
   ];
 }

@@ -11,20 +11,20 @@ import { isDeleting } from './guarded.ts';
 
 export type StandAside = 'reconciler' | 'deleting' | 'unchanged';
 
-/** Not what a person writes: the API server keeps these, and finalizers belong to controllers. */
+/** Not written by users: the API server keeps these, and finalizers belong to controllers. */
 const KEPT_METADATA = ['finalizers', 'managedFields', 'resourceVersion', 'generation'];
 
 export function standAside(request: AdmissionRequest, reconcilerUser: string): StandAside | undefined {
   const { group, username, operation, oldObject, object } = request;
   if (group === GROUP && username === reconcilerUser) return 'reconciler';
-  // Only the old object can be trusted: it is what the API server has, not what somebody sent.
+  // Only the old object can be trusted: it is what the API server has, not what the client sent.
   if (operation === 'CREATE' || oldObject === undefined) return undefined;
   if (isDeleting(oldObject)) return 'deleting';
   if (operation !== 'UPDATE' || request.subresource !== '' || object === undefined) return undefined;
   return sameJson(written(oldObject), written(object)) ? 'unchanged' : undefined;
 }
 
-/** The object without status and without what nobody writes by hand. */
+/** The object without status and without the fields that users do not write. */
 function written(object: JsonObject): JsonObject {
   const { status: _status, metadata, ...rest } = object;
   if (!isJsonObject(metadata)) return { ...rest, metadata };

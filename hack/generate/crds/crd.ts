@@ -1,5 +1,5 @@
 import type { KindDefinition } from '../../../src/api/kind.ts';
-import type { DescriptorSet } from '../../../src/proto/descriptor.ts';
+import type { DescriptorSet } from '../proto/descriptors.ts';
 import { messageSchema, type Schema } from './schema.ts';
 
 /** What the generator needs of a catalogue entry. */

@@ -3,14 +3,10 @@ import { stringify } from 'yaml';
 import { openApi } from '../../../src/api/ingester/schema.ts';
 import { specSchema } from '../../../src/api/ingester/spec-schema.ts';
 import { topPhases } from '../../../src/api/ingester/status.ts';
-import {
-  INGESTER_CRD,
-  INGESTER_GROUP,
-  INGESTER_KIND,
-  INGESTER_PLURAL,
-  INGESTER_VERSION,
-} from '../../../src/api/ingester.ts';
+import { INGESTER_GROUP, INGESTER_KIND, INGESTER_PLURAL, INGESTER_VERSION } from '../../../src/api/ingester.ts';
 import { generatedNotice, type Output } from '../output.ts';
+
+export const INGESTER_CRD = `${INGESTER_PLURAL}.${INGESTER_GROUP}`;
 
 export function ingesterCrdOutput(): Output {
   const header = generatedNotice('#', 'src/api/ingester');

@@ -4,7 +4,7 @@ import { loadDescriptors } from '../proto/descriptors.ts';
 import { UnsupportedProtoError } from '../proto/errors.ts';
 import { type CrdKind, crdFileName, crdOf, openFields } from './crd.ts';
 
-const header = generatedNotice('#', 'schema/proto and schema/kinds');
+const header = generatedNotice('#', 'schema/proto and src/kinds');
 
 /** One file per kind; kinds that are installed only on demand go to a folder of their own. */
 export async function crdOutputs(catalogue: readonly CrdKind[]): Promise<readonly Output[]> {

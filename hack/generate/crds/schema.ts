@@ -1,8 +1,9 @@
 // One message definition to the OpenAPI schema of its JSON. The rules are those of the original's generator, except that
 // a Kubernetes time is the RFC 3339 string that every client writes: the original had an object of seconds and nanos
 // there, so the API server refused all such statuses.
-import type { DescriptorSet, FieldDescriptor, ScalarType } from '../../../src/proto/descriptor.ts';
+import type { FieldDescriptor, ScalarType } from '../../../src/proto/descriptor.ts';
 import { type WellKnownType, wellKnownType } from '../../../src/proto/well-known.ts';
+import type { DescriptorSet } from '../proto/descriptors.ts';
 
 /** The part of JSONSchemaProps that is used. A structural schema has a `type` on every node. */
 export interface Schema {

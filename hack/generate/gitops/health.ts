@@ -23,7 +23,7 @@ export interface ConditionRule {
 }
 
 const runStates = { PENDING: 'Progressing', RUNNING: 'Progressing', SUCCEEDED: 'Healthy', FAILED: 'Degraded' } as const;
-/** Somebody wanted it to end: not a fault. */
+/** Ended by a user: not a fault. */
 const killed = { KILLED: 'Suspended' } as const;
 
 export const healthRules: readonly HealthRule[] = [

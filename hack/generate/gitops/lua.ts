@@ -98,7 +98,7 @@ export const objectActions: readonly Action[] = [
     disabled: 'obj.metadata.deletionTimestamp ~= nil',
   },
   {
-    name: 'release-finalizer',
+    name: 'remove-finalizer',
     lua: `local kept = {}
 for _, finalizer in ipairs(obj.metadata.finalizers or {}) do
   if finalizer ~= "michelangelo/Ingester" then

@@ -49,7 +49,7 @@ function argocdSettings(kinds: readonly string[]): Readonly<Record<string, strin
   return Object.fromEntries([
     // Without it the waves of an app of apps do not wait for each other.
     ['resource.customizations.health.argoproj.io_Application', applicationHealth] as const,
-    // Argo CD's own, on an Application with a hook such as that of the component drain-hook.
+    // Argo CD's own, on an Application with a hook such as that of the component uninstall-hook.
     ['resource.customizations.ignoreDifferences.argoproj.io_Application', ignored(hookFinalizers)] as const,
     ...[...healthScripts()].map(([kind, script]) => [customization('health', kind), script] as const),
     ...kinds.map((kind) => [customization('actions', kind), actionsText(objectActions)] as const),

@@ -1,9 +1,10 @@
 import protobuf from 'protobufjs';
 import type {
-  DescriptorSet,
+  EnumTable,
   FieldDescriptor,
   FieldLabel,
   FieldType,
+  MessageTable,
   ScalarType,
 } from '../../../src/proto/descriptor.ts';
 import { UnsupportedProtoError } from './errors.ts';
@@ -17,6 +18,13 @@ const wellKnownTypes: ReadonlySet<string> = new Set(
   ['Duration', 'Struct', 'Timestamp'].map((name) => `google.protobuf.${name}`),
 );
 const scalarTypes: ReadonlySet<string> = new Set(['string', 'bytes', 'bool', 'int32', 'int64', 'float', 'double']);
+
+export interface DescriptorSet {
+  /** Names of the root messages, e.g. `Model`. */
+  readonly kinds: readonly string[];
+  readonly messages: MessageTable;
+  readonly enums: EnumTable;
+}
 
 /** The descriptors of schema/proto. */
 export async function loadDescriptors(): Promise<DescriptorSet> {

@@ -1,5 +1,6 @@
-import type { DescriptorSet, FieldDescriptor } from '../../../src/proto/descriptor.ts';
+import type { FieldDescriptor } from '../../../src/proto/descriptor.ts';
 import { generatedNotice } from '../output.ts';
+import type { DescriptorSet } from './descriptors.ts';
 
 /** Keys in the order they are written; the text of one field is one line. */
 const fieldKeys = ['number', 'name', 'protoName', 'type', 'of', 'label', 'oneof', 'blob', 'sensitive'] as const;

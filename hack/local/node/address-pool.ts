@@ -32,7 +32,7 @@ export class AddressPool {
     return `${this.#loopbackPrefix}.${octet}`;
   }
 
-  /** One that has been free for as long as possible, so that nobody finds a new pod behind an old address. */
+  /** One that has been free for as long as possible, so that no client finds a new pod behind an old address. */
   next(holder: string): number {
     for (let tried = 0; tried < lastOctet; tried += 1) {
       this.#last = this.#last >= lastOctet ? ownOctet + 1 : this.#last + 1;

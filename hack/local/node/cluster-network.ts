@@ -87,7 +87,7 @@ export async function startEgress(path: string, resolve: (host: string, port: nu
       (inside) => {
         client.write('HTTP/1.1 200 Connection established\r\n\r\n');
         client.pipe(inside).pipe(client);
-        // Each side ends on its own, as it would without anybody between; what was sent before arrives.
+        // Each side ends on its own, as without a proxy between; what was sent before arrives.
         inside.once('close', () => client.end());
         client.once('close', () => inside.destroy());
       },

@@ -22,7 +22,7 @@ import { type EntryKind, type Listing, type Mirror, type MountAt, planMirror } f
 /** How a private mount namespace can be had here; undefined where it cannot. */
 export type Unshare = readonly string[] | undefined;
 
-// Without a user namespace for the administrator, with one for everybody else.
+// Without a user namespace for the administrator, with one for other users.
 const ways = [
   ['unshare', '--mount', '--uts', '--propagation=private'],
   ['unshare', '--user', '--map-root-user', '--mount', '--uts', '--propagation=private'],
@@ -117,7 +117,7 @@ function buildSkeleton(root: string, { steps, mountPoints }: Mirror): void {
     else makePoint(step.make, path);
   }
   for (const { make, path } of mountPoints) makePoint(make, path);
-  // What everybody may write to on a machine.
+  // Writable by every user, as on a machine.
   if (existsSync(join(root, 'tmp'))) chmodSync(join(root, 'tmp'), 0o1777);
 }
 

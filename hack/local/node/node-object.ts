@@ -4,13 +4,13 @@ import { type Clock, sleep } from '../../../src/base/clock.ts';
 import type { Logger } from '../../../src/base/logger.ts';
 import type { KubeClient } from '../../../src/kube/client.ts';
 import { isKubeError } from '../../../src/kube/errors.ts';
+import { leases } from '../../../src/kube/resources.ts';
 import { microTime } from '../../../src/runtime/lease.ts';
 import { LOOPBACK_ANNOTATION } from './address-pool.ts';
 import type { NodeConfiguration } from './configuration.ts';
 import { seconds } from './pod-status.ts';
 
 const NODES = { group: '', version: 'v1', plural: 'nodes' } as const;
-const LEASES = { group: 'coordination.k8s.io', version: 'v1', plural: 'leases' } as const;
 const leaseNamespace = 'kube-node-lease';
 const leaseSeconds = 40;
 const retryMs = 500;
@@ -120,13 +120,13 @@ function conditions(node: KubernetesObject, now: string): readonly object[] {
 async function renewLease({ client, configuration, clock }: NodeIdentity, node: KubernetesObject): Promise<void> {
   const { name } = configuration;
   const renewTime = microTime(clock.now());
-  const ref = { resource: LEASES, namespace: leaseNamespace, name };
+  const ref = { resource: leases, namespace: leaseNamespace, name };
   try {
     await client.mergePatch(ref, { spec: { renewTime } });
   } catch (error) {
     if (!isKubeError(error, 'NotFound')) throw error;
     const owner = { apiVersion: 'v1', kind: 'Node', name, uid: node.metadata.uid };
-    await client.create(LEASES, leaseNamespace, {
+    await client.create(leases, leaseNamespace, {
       apiVersion: 'coordination.k8s.io/v1',
       kind: 'Lease',
       metadata: { name, namespace: leaseNamespace, ownerReferences: [owner] },

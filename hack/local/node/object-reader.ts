@@ -1,15 +1,13 @@
 // Secrets, ConfigMaps and tokens of service accounts, read from the API server as the node's own user.
 
 import type { Clock } from '../../../src/base/clock.ts';
-import type { KubeClient, Resource } from '../../../src/kube/client.ts';
-import { isKubeError } from '../../../src/kube/errors.ts';
+import type { KubeClient } from '../../../src/kube/client.ts';
+import { ifFound } from '../../../src/kube/found.ts';
 import type { Transport } from '../../../src/kube/http/transport.ts';
+import { configMaps, secrets } from '../../../src/kube/resources.ts';
 import type { Pod, TokenSource } from './pod.ts';
 
-const resources = {
-  secret: { group: '', version: 'v1', plural: 'secrets' },
-  configMap: { group: '', version: 'v1', plural: 'configmaps' },
-} as const satisfies Record<string, Resource>;
+const resources = { secret: secrets, configMap: configMaps } as const;
 
 export type Texts = ReadonlyMap<string, Buffer>;
 
@@ -82,17 +80,13 @@ export class ObjectReader {
   }
 
   async #read(kind: 'secret' | 'configMap', namespace: string, name: string): Promise<Texts | undefined> {
-    try {
-      const object = await this.#options.client.get({ resource: resources[kind], namespace, name });
-      const encoding = kind === 'secret' ? 'base64' : 'utf8';
-      return new Map([
-        ...entries(object['data']).map(([key, text]) => [key, Buffer.from(text, encoding)] as const),
-        ...entries(object['binaryData']).map(([key, text]) => [key, Buffer.from(text, 'base64')] as const),
-      ]);
-    } catch (error) {
-      if (isKubeError(error, 'NotFound')) return undefined;
-      throw error;
-    }
+    const object = await ifFound(this.#options.client.get({ resource: resources[kind], namespace, name }));
+    if (object === undefined) return undefined;
+    const encoding = kind === 'secret' ? 'base64' : 'utf8';
+    return new Map([
+      ...entries(object['data']).map(([key, text]) => [key, Buffer.from(text, encoding)] as const),
+      ...entries(object['binaryData']).map(([key, text]) => [key, Buffer.from(text, 'base64')] as const),
+    ]);
   }
 }
 

@@ -18,7 +18,7 @@ import { expandVariables } from './variables.ts';
 /** A container gets this long after its preStop hook, however long that took. */
 const shortestGraceMs = 2000;
 /** A run that this node did not start is looked at this often. */
-const adoptedPollMs = 300;
+const takenOverPollMs = 300;
 const configRetryMs = 1000;
 const keptRuns = 2;
 
@@ -31,7 +31,7 @@ export class PodContainer {
   readonly #pulls: RestartBackoff;
   #run: ContainerRun | undefined;
   #previous: Ended | undefined;
-  #adopted = false;
+  #takenOver = false;
   #waiting: ContainerView['waiting'];
   #retryAtMs = 0;
   #started = false;
@@ -47,7 +47,7 @@ export class PodContainer {
     const { restartBackoffMs, longestBackoffMs } = host.configuration.timings;
     this.#restarts = new RestartBackoff(restartBackoffMs, longestBackoffMs);
     this.#pulls = new RestartBackoff(restartBackoffMs, longestBackoffMs);
-    this.#adopt();
+    this.#takeOver();
   }
 
   get run(): RunState | undefined {
@@ -89,7 +89,7 @@ export class PodContainer {
 
   /** Milliseconds after which it wants to be looked at again; undefined for not before something happens. */
   get attentionMs(): number | undefined {
-    if (this.running) return this.#adopted ? adoptedPollMs : undefined;
+    if (this.running) return this.#takenOver ? takenOverPollMs : undefined;
     return this.#retryAtMs === 0 ? undefined : Math.max(0, this.#retryAtMs - this.#host.clock.monotonicMs());
   }
 
@@ -136,13 +136,13 @@ export class PodContainer {
     this.#kill?.cancel();
   }
 
-  #adopt(): void {
+  #takeOver(): void {
     const runs = this.#numbers().map((number) => ContainerRun.read(join(this.#folder, String(number))));
     this.#run = runs.at(-1);
     const before = runs.at(-2)?.state();
     this.#previous = before?.kind === 'ended' ? before : undefined;
     if (!this.running) return;
-    this.#adopted = true;
+    this.#takenOver = true;
     this.#watch();
   }
 
@@ -246,7 +246,7 @@ export class PodContainer {
     };
     const command = placeCommand(place, [file, ...args]);
     this.#run = run;
-    this.#adopted = false;
+    this.#takenOver = false;
     this.#kill = undefined;
     event('Normal', 'Created', `Container created: ${this.spec.name}`);
     await run.launch({ command, env: Object.fromEntries(env) }, () => this.#host.wake());
@@ -275,7 +275,7 @@ export class PodContainer {
     const { event, wake, clock, configuration } = this.#host;
     const target = this.#target();
     const { postStart } = this.spec.lifecycle ?? {};
-    if (postStart !== undefined && !this.#adopted) {
+    if (postStart !== undefined && !this.#takenOver) {
       const problem = await runHandler(postStart, target, configuration.timings.longestBackoffMs);
       if (problem !== undefined) {
         event('Warning', 'FailedPostStartHook', `PostStartHook failed: ${problem}`);

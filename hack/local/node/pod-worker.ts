@@ -113,7 +113,7 @@ export class PodWorker {
     this.wake();
   }
 
-  /** The API server has forgotten the pod, so nobody waits for it any more. */
+  /** The API server has no such pod any more, so no client waits for it. */
   remove(): void {
     this.#removed = true;
     this.wake();
@@ -136,12 +136,12 @@ export class PodWorker {
     do {
       this.#again = false;
       this.#cancelTimer();
-      await this.#guardedPass();
+      await this.#passOrRetry();
     } while (this.#wanted());
     this.#passing = false;
   }
 
-  async #guardedPass(): Promise<void> {
+  async #passOrRetry(): Promise<void> {
     if (this.#left) return;
     let nextMs: number | undefined;
     try {

@@ -5,7 +5,7 @@ import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { HttpGet, LifecycleHandler } from './pod.ts';
 
-/** Undefined: it succeeded. Otherwise what a person reads in the event. */
+/** Undefined: it succeeded. Otherwise the text of the event. */
 export type ProbeOutcome = string | undefined;
 
 export interface ProbeTarget {
@@ -52,7 +52,7 @@ function probeHttp(get: HttpGet, target: ProbeTarget, timeoutMs: number): Promis
       ...Object.fromEntries((get.httpHeaders ?? []).map(({ name, value }) => [name, value])),
     },
     signal: AbortSignal.timeout(timeoutMs),
-    // As a kubelet: it asks whether somebody answers, not who.
+    // As a kubelet: the server's certificate is not verified.
     ...(secure ? { rejectUnauthorized: false } : {}),
   } as const;
   return new Promise((resolve) => {

@@ -60,7 +60,7 @@ async function repeat(
     await sleep(clock, waitMs, signal);
     waitMs = settings.periodSeconds * 1000;
     const problem = isAborted(signal) ? undefined : await runHandler(probe, target, settings.timeoutSeconds * 1000);
-    // An answer about a process that has ended meanwhile is about nobody.
+    // An answer about a process that has ended meanwhile does not count.
     if (isAborted(signal)) return true;
     if (problem !== undefined) events.failed(name, problem);
     row = next(row, problem);

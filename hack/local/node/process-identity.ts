@@ -13,7 +13,7 @@ export function readIdentity(file: string): ProcessIdentity | undefined {
   return pid === undefined || startTime === undefined ? undefined : { pid: Number(pid), startTime };
 }
 
-/** Whether it still runs; one that ended and that nobody asked about yet does not. */
+/** Whether it still runs; a zombie, which ended and was not reaped yet, does not. */
 export function isAlive({ pid, startTime }: ProcessIdentity): boolean {
   // The name in brackets may itself have blanks and brackets.
   const fields = textOf(`/proc/${pid}/stat`)?.split(') ').at(-1)?.split(' ');

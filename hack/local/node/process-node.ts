@@ -109,12 +109,12 @@ function findLogs(
   return undefined;
 }
 
-/** Has the server listen on the first of 254 loopback addresses that nobody else uses; the same as before a restart. */
+/** Has the server listen on the first of 254 free loopback addresses; the same as before a restart. */
 async function reserveLoopback(server: Server, stateDirectory: string): Promise<string> {
   const file = join(stateDirectory, 'loopback');
   const former = existsSync(file) ? readFileSync(file, 'utf8') : undefined;
   for (let attempt = 0; attempt < attempts; attempt += 1) {
-    // 127.0 is what everybody uses, and 127.255 has the broadcast address.
+    // Other programs use 127.0, and 127.255 has the broadcast address.
     const prefix = former ?? `127.${randomInt(1, 255)}.${randomInt(0, 256)}`;
     if (await listens(server, `${prefix}.1`)) {
       writeFileSync(file, prefix);

@@ -1,4 +1,4 @@
--- Generated from schema/kinds/catalogue.ts by "npm run generate". Do not edit.
+-- Generated from src/kinds/catalogue.ts by "npm run generate". Do not edit.
 -- After the first release this file is frozen; later changes are migrations of their own.
 -- minReader: 1
 -- minWriter: 1

@@ -1,6 +1,6 @@
 /**
- * What permits one downgrade of an Ingester resource: the way from what its database was migrated to, to what is asked
- * for. Left behind, it permits nothing else, also not the same target from a later version.
+ * Value of the annotation that permits one downgrade of an Ingester resource, from the migrated version to the requested
+ * one. An annotation that stays permits nothing else, not even the same version from a later one.
  */
 export function downgradeWay(from: string, to: string): string {
   return `${from}:${to}`;

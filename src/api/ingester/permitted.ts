@@ -1,7 +1,7 @@
-// What an Ingester may ask for. Who may write one could otherwise run any image and any command with any Secret of the
-// namespace, and send credentials anywhere. What is permitted stands in a ConfigMap beside it, which its writer needs no
-// right to change; where there is none, what is safe is permitted. The lifecycle controller judges by this table, and so
-// does admission.
+// What an Ingester may ask for. A user who may write one could otherwise run any image and any command with any Secret of
+// the namespace, and send credentials anywhere. A ConfigMap in the same namespace, which that user needs no right to
+// change, says what is permitted; without it the safe defaults below are. The lifecycle controller and admission share
+// this table.
 import { isJsonObject, valueAt } from '../../base/json.ts';
 import { leaves } from './schema.ts';
 import { componentNames, taskNames } from './spec.ts';
@@ -10,7 +10,7 @@ import { specSchema } from './spec-schema.ts';
 
 export const PERMITTED_CONFIG_MAP = 'ingester-permitted';
 
-/** Names with `*` at their end permit whatever begins so. A key of the ConfigMap takes the place of its row. */
+/** A pattern with `*` at its end permits every value with that prefix. A key of the ConfigMap replaces its row. */
 export const initiallyPermitted = {
   secrets: ['ingester-*'],
   /** The repository that the lifecycle controller itself runs from. */
@@ -26,7 +26,7 @@ export const initiallyPermitted = {
     'external-dns.alpha.kubernetes.io/*',
     'nginx.ingress.kubernetes.io/backend-protocol',
   ],
-  /** Services and policies of others select by them, and some give a pod an identity. */
+  /** Services and policies of other teams select by labels, and some labels give a pod an identity. */
   labels: [],
   /** A higher one puts other pods off their nodes. */
   priorityClasses: [],
@@ -95,20 +95,20 @@ const podFields = [
 export const sources: readonly Source[] = [
   ...secretFields,
   { what: 'images', path: ['image'], form: 'image' },
-  // Who names the host is sent the credentials; without a name the Secret says it.
+  // The named host gets the credentials; unless it is set here, the Secret names it.
   { what: 'hosts', path: ['database', 'host'], form: 'text' },
   ...taskNames.map((task) => {
     return { what: 'commands', path: ['lifecycle', task, 'command'], form: 'words' } as const;
   }),
   ...podTemplates.flatMap((pod) => podFields.map(({ field, ...source }) => ({ ...source, path: [...pod, field] }))),
-  // Controllers of Ingresses take annotations for configuration, some for programs.
+  // Ingress controllers take annotations as configuration, some as code.
   { what: 'annotations', path: ['networking', 'ingress', 'annotations'], form: 'keys' },
 ];
 
-/** The image that a specification without one stands for has no other repository. */
+/** Repository of the default image. */
 export const OWN_REPOSITORY = 'michelangelo-ingester';
 
-/** Everything in a specification, of whatever form, that has to be permitted. */
+/** Everything in a specification that has to be permitted; a value of the wrong type is a claim, too. */
 export function claimsOf(spec: unknown): readonly Claim[] {
   return sources.flatMap(({ what, path, form }) => {
     const value = valueAt(spec, path);
@@ -138,10 +138,10 @@ const readers: Readonly<Record<Form, Reader>> = {
     }),
 };
 
-/** What a toleration without a key stands for. */
+/** Value of the claim for a toleration without a key. */
 export const EVERY_TAINT = 'every taint';
 
-/** What is no list is one thing, which is then no text and permitted by nothing. */
+/** A value that is no list counts as one entry, which no pattern permits. */
 function listOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [value];
 }
@@ -170,7 +170,7 @@ function ofVariable(what: What, path: string, variable: unknown): readonly Claim
   ];
 }
 
-/** What is no text is permitted by nothing. */
+/** A value that is no string is permitted by no pattern. */
 function claim(what: What, path: string, value: unknown): Claim {
   return { what, path, value: typeof value === 'string' ? value : `no text: ${JSON.stringify(value)}` };
 }

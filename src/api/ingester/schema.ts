@@ -2,7 +2,7 @@
 // the class of every change.
 import type { JsonObject, JsonValue } from '../../base/json.ts';
 
-/** What a change of a field means for what runs, least first. */
+/** What a change of a field means for the components, least first. */
 export const changeClasses = ['ignore', 'patch', 'scale', 'upgrade', 'restore'] as const;
 export type ChangeClass = (typeof changeClasses)[number];
 
@@ -16,7 +16,7 @@ interface Described {
   readonly rules?: readonly CelRule[];
 }
 
-/** A field that changes as a whole, whatever is in it. */
+/** A field that is compared as a whole. */
 export interface Leaf extends Described {
   readonly kind: 'leaf';
   readonly change: ChangeClass;
@@ -28,7 +28,7 @@ export interface Group<T> extends Described {
   readonly kind: 'group';
   readonly fields: Fields<T>;
   readonly required?: readonly (keyof T & string)[];
-  /** Whether it is there or not has a class of its own: presence switches something on. */
+  /** Class of adding or removing the group, where its presence switches something on. */
   readonly change?: ChangeClass;
 }
 
@@ -43,7 +43,7 @@ export type FieldOf<T> = IsGroup<T> extends true ? Group<T> | Leaf : Leaf;
 export type Fields<T> = { readonly [K in keyof T]-?: FieldOf<NonNullable<T[K]>> };
 export type AnyField = Leaf | AnyGroup;
 
-/** A group whose type is not looked at. */
+/** A group of any type. */
 export interface AnyGroup extends Described {
   readonly kind: 'group';
   readonly fields: Readonly<Record<string, AnyField>>;
@@ -51,7 +51,7 @@ export interface AnyGroup extends Described {
   readonly change?: ChangeClass;
 }
 
-/** The OpenAPI schema of a field, structural as the API server wants it. */
+/** The OpenAPI schema of a field, structural as the API server requires. */
 export function openApi(field: AnyField): JsonObject {
   const rules =
     field.rules === undefined ? {} : { 'x-kubernetes-validations': field.rules.map((rule) => ({ ...rule })) };

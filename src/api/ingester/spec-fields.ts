@@ -1,4 +1,4 @@
-// Fields of which a specification has several.
+// Schemas and groups of fields that the specification uses more than once.
 import type { JsonObject, JsonValue } from '../../base/json.ts';
 import type { ChangeClass, Group, Leaf } from './schema.ts';
 import type { PodSpec, SecretKey } from './spec.ts';
@@ -9,7 +9,7 @@ export function leaf(change: ChangeClass, schema: JsonObject, description: strin
 
 export const text: JsonObject = { type: 'string', maxLength: 1024 };
 export const name: JsonObject = { type: 'string', minLength: 1, maxLength: 253 };
-/** Name of a Secret. Every field with one has just this schema: by it the names are found that have to be permitted. */
+/** Name of a Secret. Every field that names a Secret has this very schema: the fields that have to be permitted are found by it. */
 export const secretName: JsonObject = { ...name };
 export const statement: JsonObject = { type: 'string', minLength: 1, maxLength: 8192 };
 export const flag: JsonObject = { type: 'boolean' };
@@ -38,20 +38,26 @@ export function podSchema(description: string): Group<PodSpec> {
     kind: 'group',
     description,
     fields: {
-      labels: pod(texts, 'Labels of the pods; keys below michelangelo/ and app.kubernetes.io/ are the lifecycle.'),
-      annotations: pod(texts, 'Annotations of the pods.'),
-      env: pod(list(any), 'Environment variables, merged by name; those of the lifecycle win.'),
-      resources: pod(any, 'Requests and limits of the container; replaces the default as a whole.'),
-      nodeSelector: pod(texts, 'Labels of nodes, merged by key.'),
-      tolerations: pod(list(any), 'Tolerations; those of the component come after the common ones.'),
-      affinity: pod(any, 'Affinity; replaces the common one as a whole.'),
-      topologySpreadConstraints: pod(
-        list(any),
-        'Spread constraints; those of the component come after the common ones.',
+      labels: pod(
+        texts,
+        'Labels of the pods. Keys with the prefix app.kubernetes.io/ or one of the bundle, such as michelangelo/, are ignored: the lifecycle controller sets them.',
       ),
-      priorityClassName: pod(text, 'Priority class.'),
-      volumes: pod(list(any), 'Volumes, merged by name.'),
-      volumeMounts: pod(list(any), 'Mounts, merged by mountPath.'),
+      annotations: pod(texts, 'Annotations of the pods; the same prefixes are ignored.'),
+      env: pod(
+        list(any),
+        'Environment variables, merged by name. Variables of the lifecycle controller take precedence.',
+      ),
+      resources: pod(any, 'Resource requests and limits of the container; replaces the default as a whole.'),
+      nodeSelector: pod(texts, 'Node selector, merged by key.'),
+      tolerations: pod(list(any), 'Tolerations, appended to those of spec.podTemplate.'),
+      affinity: pod(any, 'Affinity; replaces that of spec.podTemplate as a whole.'),
+      topologySpreadConstraints: pod(list(any), 'Topology spread constraints, appended to those of spec.podTemplate.'),
+      priorityClassName: pod(text, 'Name of the PriorityClass.'),
+      volumes: pod(list(any), 'Volumes, merged by name. Volumes of the lifecycle controller take precedence.'),
+      volumeMounts: pod(
+        list(any),
+        'Volume mounts, merged by mountPath. Mounts of the lifecycle controller take precedence.',
+      ),
     },
   };
 }

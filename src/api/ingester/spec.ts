@@ -1,5 +1,4 @@
-// What people ask for in an Ingester resource. spec-schema.ts describes each field; the two are held together by the
-// compiler.
+// The specification of an Ingester resource. spec-schema.ts describes each field; the compiler keeps the two the same.
 import type { JsonObject } from '../../base/json.ts';
 
 export const componentNames = ['sync', 'query', 'audit'] as const;
@@ -124,7 +123,7 @@ export interface TaskSpec {
   readonly disabled?: boolean;
   readonly command?: readonly string[];
   readonly trigger?: string;
-  readonly requiresDrain?: boolean;
+  readonly requiresQuiesce?: boolean;
   readonly timeout?: string;
   readonly maxAttempts?: number;
 }
@@ -152,7 +151,7 @@ export interface LifecycleSpec {
   readonly stateMode?: 'Stateless' | 'LastState' | 'Savepoint';
   readonly snapshots?: { readonly database: string; readonly keep?: number; readonly schedule?: string };
   readonly restore?: RestoreSpec;
-  readonly drainTimeout?: string;
+  readonly quiesceTimeout?: string;
   readonly rollback?: { readonly enabled?: boolean; readonly deadline?: string };
   readonly jobRetention?: 'Delete' | 'Retain' | 'RetainOnFailure';
   readonly maintenancePage?: {

@@ -1,5 +1,5 @@
-// What the lifecycle remembers in an Ingester resource. It is a write-ahead log: what is about to be done is here before
-// it is done, so that whoever comes after a crash finishes it.
+// The status of an Ingester resource. It is a write-ahead log: the controller writes what it is about to do before it does
+// it, so that the next process finishes it after a crash.
 import type { ComponentName, IngesterSpec, RestoreSpec } from './spec.ts';
 
 export const topPhases = [
@@ -14,8 +14,8 @@ export const topPhases = [
 ] as const;
 export type TopPhase = (typeof topPhases)[number];
 
-/** Where the pipeline stands; docs/lifecycle.md draws it. */
-export const pipelinePhases = ['Settled', 'Draining', 'Stopping', 'Tasks', 'Updating', 'Restoring', 'Failed'] as const;
+/** Phases of the pipeline; docs/lifecycle.md draws it. */
+export const pipelinePhases = ['Settled', 'Quiescing', 'Stopping', 'Tasks', 'Updating', 'Restoring', 'Failed'] as const;
 export type PipelinePhase = (typeof pipelinePhases)[number];
 
 export const stepNames = [
@@ -34,14 +34,14 @@ export type StepName = (typeof stepNames)[number];
 
 export interface StepStatus {
   readonly state: 'Pending' | 'Running' | 'Complete' | 'Failed';
-  /** Of the inputs that the run in progress, or the last one, was for. */
+  /** Of the inputs of the current run, or of the last one. */
   readonly checksum: string;
-  /** Of the pod, to try again where only that was mended. */
+  /** Of the pod template: where only that was corrected, the step is tried again. */
   readonly podHash?: string;
-  /** Name of the run: written here before its Job is created, and on the Job. */
+  /** Name of the run: written here before its Job is created, and annotated on the Job. */
   readonly run?: string;
   readonly attempts: number;
-  /** It failed in a way that another attempt cannot mend. */
+  /** It failed in a way that a retry cannot correct. */
   readonly final?: boolean;
   readonly nextAttemptAt?: string;
   readonly startedAt?: string;
@@ -54,13 +54,13 @@ export interface Upgrade {
   readonly toVersion: string;
   readonly fromImage: string;
   readonly toImage: string;
-  /** Of everything that the approval is for. */
+  /** Hash of everything that the approval is for. */
   readonly content?: string;
   /** The snapshot that it goes back to. */
   readonly snapshot?: string;
   readonly token: string;
   readonly requestedAt: string;
-  /** Consumed: approved, and the upgrade has begun; the same way needs another approval. */
+  /** Consumed: approved, and the upgrade has begun; the same upgrade needs another approval. */
   readonly decision?: 'Approved' | 'Consumed' | 'Rejected';
 }
 
@@ -73,23 +73,24 @@ export interface Attempt {
   readonly id: string;
   readonly kind: 'Install' | 'Upgrade' | 'Change' | 'Rollback';
   readonly startedAt: string;
-  readonly drains: boolean;
+  readonly quiesces: boolean;
   /** True from before the first migration of this attempt until it is known that it changed nothing. */
   readonly mayHaveMigrated: boolean;
-  /** A clone or a restore of this attempt has begun: that a migration changes nothing means little then. */
+  /** A clone or a restore of this attempt has begun: a migration without changes then proves nothing. */
   readonly dataReplaced?: boolean;
 }
 
 /** Database credentials that took the place of others. */
 export interface Credentials {
-  /** The Secret that the specification names, and the one that is used instead. */
+  /** The Secret that the specification names. */
   readonly from: string;
+  /** The Secret that is used instead. */
   readonly to: string;
   /** The Secret whose credentials end. */
   readonly previous: string;
-  /** Who ends them. */
+  /** The Secret of the user who ends them. */
   readonly adminSecret: string;
-  /** Run that made the new ones valid. */
+  /** The run that made the new ones valid. */
   readonly run: string;
   readonly state: 'Added' | 'InUse' | 'Ended';
 }
@@ -106,7 +107,7 @@ export interface LifecycleStatus {
   readonly phase: string;
   readonly pipeline: PipelinePhase;
   readonly attempt?: Attempt;
-  /** Runs so far; names the next one. */
+  /** Number of runs so far; the next one is named by it. */
   readonly runs: number;
   readonly steps: Readonly<Partial<Record<StepName, StepStatus>>>;
   /** Checksums of the inputs that each step was last completed for. */
@@ -114,21 +115,21 @@ export interface LifecycleStatus {
   /** The writer gate is closed, or about to be. */
   readonly gateHeld: boolean;
   readonly maintenance: boolean;
-  /** Where the Service of query has led since when; nodes learn of a change a moment later. */
+  /** What the Service of query selects, and since when; nodes learn of a change a moment later. */
   readonly served?: { readonly by: 'query' | 'maintenance'; readonly since: string };
-  readonly drainStartedAt?: string;
+  readonly quiesceStartedAt?: string;
   readonly upgrade?: Upgrade;
-  /** Snapshot that the database could be put back to; kept until the attempt has ended well. */
+  /** Snapshot from before this attempt; kept until the attempt has succeeded. */
   readonly restorePoint?: string;
   readonly snapshots: readonly string[];
-  /** When the newest of them was taken. */
+  /** When the newest snapshot was taken. */
   readonly snapshotAt?: string;
   readonly snapshotSchedule?: SnapshotSchedule;
-  /** The restore that is under way, as it was asked for. */
+  /** The restore that is under way, as the specification had it. */
   readonly restore?: RestoreSpec;
-  /** Nonces of restores that were begun, or were there when the resource was installed: none of them counts again. */
+  /** Nonces of restores that were begun, or that the specification had at creation: none of them restores again. */
   readonly restores?: readonly string[];
-  /** Hash of the specification that was given up in a rollback, not to be tried again unchanged. */
+  /** Hash of the specification that was rolled back; it is not tried again unchanged. */
   readonly rejected?: string;
   readonly credentials?: Credentials;
   readonly lastScheduledAt?: string;
@@ -136,7 +137,7 @@ export interface LifecycleStatus {
 }
 
 export interface ComponentStatus {
-  readonly phase: 'Pending' | 'Progressing' | 'Ready' | 'Unavailable' | 'Drained';
+  readonly phase: 'Pending' | 'Progressing' | 'Ready' | 'Unavailable' | 'Quiesced';
   readonly desired: number;
   readonly ready: number;
   readonly updated: number;
@@ -161,9 +162,9 @@ export interface IngesterStatus {
   readonly ready?: string;
   readonly version?: string;
   readonly migratedVersion?: string;
-  /** What is being brought about; the last one that was allowed. */
+  /** The specification that the controller applies: the last one that was accepted. */
   readonly target?: Target;
-  /** The last one that ran well. */
+  /** The last target that ran well; a rollback goes back to it. */
   readonly stable?: Target;
   readonly lifecycle?: LifecycleStatus;
   readonly components?: Readonly<Partial<Record<ComponentName, ComponentStatus>>>;

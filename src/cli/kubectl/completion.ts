@@ -1,11 +1,13 @@
 // Completion: a shell asks this program what may come next, in the words typed so far. Kinds and flags are known here;
-// names and namespaces are asked for, and where nobody answers in time there are none.
+// names and namespaces are requested, and without an answer in time there are none.
 //
 // kubectl asks a program kubectl_complete-ingester on PATH, which gets the same words; see docs/query.md.
 import type { Command } from 'commander';
 import { Argument } from 'commander';
-import { kindNames } from '../../api/kind-names.ts';
+import { systemClock } from '../../base/clock.ts';
 import { valueAt } from '../../base/json.ts';
+import { within } from '../../base/within.ts';
+import { kindNames } from '../../kinds/kind-names.ts';
 import { printRaw } from '../print.ts';
 import { cellText, itemsOf } from './output.ts';
 import { kindOf, type Session, withSession } from './session.ts';
@@ -13,11 +15,13 @@ import { kindOf, type Session, withSession } from './session.ts';
 const shells = ['bash', 'zsh', 'fish'] as const;
 type Shell = (typeof shells)[number];
 
-/** Longer than this nobody waits for a name. */
+/** Longer than this a user does not wait for a name. */
 const ANSWER_MS = 2000;
 const MOST_NAMES = '200';
+/** Where a command finds its objects, if not among what is present. */
+const sources: Readonly<Record<string, string>> = { restore: 'all', label: 'evicted', annotate: 'evicted' };
 /** Commands whose first word is a kind. */
-const ofKinds = ['get', 'describe', 'incarnations', 'history', 'restore', 'delete'];
+const ofKinds = ['get', 'describe', 'incarnations', 'history', 'restore', 'delete', 'label', 'annotate'];
 
 export function addCompletionCommands(program: Command): void {
   program
@@ -32,7 +36,7 @@ export function addCompletionCommands(program: Command): void {
     .helpOption(false)
     .action(async (words: readonly string[]) => {
       const candidates = await candidatesFor(program, words);
-      // Cobra's protocol, which kubectl speaks: candidates, then a number that says "no file names".
+      // Cobra's protocol, which kubectl uses: candidates, then a number that says "no file names".
       printRaw([...candidates, ':4', ''].join('\n'));
     });
 }
@@ -109,7 +113,7 @@ function takesValue(program: Command, command: Command | undefined, word = ''): 
 
 function namesOf(program: Command, kind: string, command: string): Promise<readonly string[]> {
   return asked(program, async ({ objects, namespace }) => {
-    const source = command === 'restore' ? 'all' : 'present';
+    const source = sources[command] ?? 'present';
     const path = `/namespaces/${encodeURIComponent(namespace)}/${kindOf(kind).plural}`;
     const list = await objects.call({ path, query: { limit: MOST_NAMES, source, skip: 'spec,status' } });
     const names = itemsOf(list).map((item) => cellText(valueAt(item, ['metadata', 'name'])));
@@ -117,20 +121,14 @@ function namesOf(program: Command, kind: string, command: string): Promise<reado
   });
 }
 
-/** A completion that fails is no completion: an error would stand in the middle of what somebody types. */
-async function asked(
-  program: Command,
-  ask: (session: Session) => Promise<readonly string[]>,
-): Promise<readonly string[]> {
-  const late = Promise.withResolvers<readonly string[]>();
-  const timer = setTimeout(() => late.resolve([]), ANSWER_MS);
-  try {
-    return await Promise.race([withSession(program, ask), late.promise]);
-  } catch {
-    return [];
-  } finally {
-    clearTimeout(timer);
-  }
+/** A completion that fails is no completion: an error would stand in the middle of the user's command line. */
+function asked(program: Command, ask: (session: Session) => Promise<readonly string[]>): Promise<readonly string[]> {
+  const limit = { clock: systemClock, timeoutMs: ANSWER_MS };
+  return within(
+    limit,
+    () => withSession(program, ask).catch(() => []),
+    () => [],
+  );
 }
 
 const scripts: Readonly<Record<Shell, string>> = {

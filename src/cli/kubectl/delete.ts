@@ -1,18 +1,22 @@
 import { type Command, Option } from 'commander';
-import type { StoredObjects } from '../../app/stored-objects.ts';
+import type { StoredObjects } from '../../app/commands/stored-objects.ts';
 import { sleep, systemClock } from '../../base/clock.ts';
 import { parseDurationMs } from '../../base/duration.ts';
 import { valueAt } from '../../base/json.ts';
-import { isKubeError } from '../../kube/errors.ts';
+import { ifFound } from '../../kube/found.ts';
 import { ArgumentError } from '../errors.ts';
 import { printResult } from '../print.ts';
+import { deleteSelected } from './delete-collection.ts';
 import { StillThereError } from './errors.ts';
 import { cellText } from './output.ts';
 import { startProgress } from './progress.ts';
-import { objectPath, oneObject, withSession } from './session.ts';
+import { kindAndName, objectPath, oneObject, withSession } from './session.ts';
 
 interface Flags {
   readonly uid?: string;
+  readonly selector?: string;
+  readonly fieldSelector?: string;
+  readonly yes: boolean;
   readonly dryRun: boolean;
   readonly wait: boolean;
   readonly timeout: string;
@@ -21,22 +25,36 @@ interface Flags {
 }
 
 const POLL_MS = 500;
+/** With one of these, flags for one object mean nothing. */
+const selectors = ['selector', 'fieldSelector'];
 
 export function addDeleteCommand(program: Command): void {
   program
     .command('delete <kind> [name]')
-    .description('mark an object for deletion, and do not wait: it goes once MySQL has its final state')
-    .option('--uid <uid>', 'only this incarnation')
+    .description(
+      'mark an object for deletion, and do not wait: it goes once MySQL has its final state; ' +
+        'with a selector: delete evicted objects, and no living one',
+    )
+    .option('-l, --selector <selector>', 'labels of evicted objects')
+    .option('--field-selector <selector>', 'indexed fields of evicted objects')
+    .option('--yes', 'do not ask', false)
+    .addOption(new Option('--uid <uid>', 'only this incarnation').conflicts(selectors))
     .addOption(
-      new Option('--propagation-policy <policy>', 'what becomes of dependants').choices([
-        ...['Orphan', 'Background', 'Foreground'],
-      ]),
+      new Option('--propagation-policy <policy>', 'what becomes of dependants')
+        .choices(['Orphan', 'Background', 'Foreground'])
+        .conflicts(selectors),
     )
     .option('--dry-run', 'ask whether it would work, and mark nothing', false)
-    .option('--wait', 'until it is gone', false)
-    .option('--timeout <duration>', 'longest wait', '2m')
+    .addOption(new Option('--wait', 'until it is gone').default(false).conflicts(selectors))
+    .addOption(new Option('--timeout <duration>', 'longest wait').default('2m').conflicts(selectors))
     .addOption(new Option('-o, --output <format>', 'text or json').choices(['text', 'json']).default('text'))
     .action(async (kind: string, name: string | undefined, flags: Flags) => {
+      const { selector, fieldSelector } = flags;
+      if (selector !== undefined || fieldSelector !== undefined) {
+        await deleteMany(program, { kind, name, flags });
+        return;
+      }
+      if (flags.yes) throw new ArgumentError('--yes belongs to a selector');
       const target = oneObject(kind, name);
       await withSession(program, async ({ objects, namespace }) => {
         const path = objectPath(target.kind, namespace, target.name);
@@ -49,6 +67,24 @@ export function addDeleteCommand(program: Command): void {
         printResult(flags.output, result, text);
       });
     });
+}
+
+async function deleteMany(
+  program: Command,
+  {
+    kind: first,
+    name: second,
+    flags,
+  }: { readonly kind: string; readonly name: string | undefined; readonly flags: Flags },
+): Promise<void> {
+  const { kind, name } = kindAndName(first, second);
+  if (name !== undefined) throw new ArgumentError('Give a name or a selector, not both');
+  const { selector, fieldSelector } = flags;
+  const by = {
+    ...(selector === undefined ? {} : { selector }),
+    ...(fieldSelector === undefined ? {} : { fieldSelector }),
+  };
+  await withSession(program, ({ objects, namespace }) => deleteSelected(objects, { kind, namespace, ...by }, flags));
 }
 
 function orderOf({ uid, dryRun, propagationPolicy }: Flags): object {
@@ -88,11 +124,8 @@ async function waitUntilGone(objects: StoredObjects, { path, uid, what, flags }:
 }
 
 async function isGone(objects: StoredObjects, path: string, uid: string): Promise<boolean> {
-  try {
-    const object = await objects.call({ path, query: { uid } });
-    return valueAt(object, ['metadata', 'annotations', 'stored.michelangelo.api/state']) === 'deleted';
-  } catch (error) {
-    if (isKubeError(error, 'NotFound')) return true;
-    throw error;
-  }
+  const object = await ifFound(objects.call({ path, query: { uid } }));
+  return (
+    object === undefined || valueAt(object, ['metadata', 'annotations', 'stored.michelangelo.api/state']) === 'deleted'
+  );
 }

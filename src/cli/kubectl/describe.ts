@@ -2,8 +2,9 @@ import type { Command } from 'commander';
 import { stringify } from 'yaml';
 import { isJsonObject, type JsonObject, ownValue, valueAt } from '../../base/json.ts';
 import { terminalLine } from '../../base/terminal-text.ts';
-import { printColoured, printText } from '../print.ts';
-import { cellText, itemsOf, showsColours, textTable } from './output.ts';
+import { printColoured, printRaw, printText } from '../print.ts';
+import { NothingStoredUnderNameError } from './errors.ts';
+import { cellText, type Format, formatOption, itemsOf, printDocument, showsColours, textTable } from './output.ts';
 import { objectPath, oneObject, withSession } from './session.ts';
 
 const PREFIX = 'stored.michelangelo.api/';
@@ -82,4 +83,24 @@ export function historyText(items: readonly JsonObject[], coloured: 'coloured' |
     ];
   });
   return textTable([['UID', 'WHERE', 'CREATED', 'LEFT ETCD', 'RESOURCE VERSION'], ...rows], coloured);
+}
+
+export function addIncarnationsCommand(program: Command): void {
+  program
+    .command('incarnations <kind> [name]')
+    .alias('history')
+    .description('every object that ever had the name, the newest first')
+    .addOption(formatOption())
+    .action(async (kind: string, name: string | undefined, { output }: { readonly output: Format }) => {
+      const target = oneObject(kind, name);
+      await withSession(program, async ({ objects, namespace }) => {
+        const list = await objects.call({ path: `${objectPath(target.kind, namespace, target.name)}/incarnations` });
+        const items = itemsOf(list);
+        if (items.length === 0)
+          throw new NothingStoredUnderNameError(`${target.kind.kind} ${namespace}/${target.name}`);
+        const coloured = showsColours(process.stdout, process.env) ? 'coloured' : 'plain';
+        if (output === 'table' || output === 'wide') printColoured(historyText(items, coloured));
+        else printRaw(printDocument(list, output));
+      });
+    });
 }

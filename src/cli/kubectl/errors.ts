@@ -8,7 +8,7 @@ export class NothingStoredUnderNameError extends CodedError {
   }
 }
 
-/** The object is still there after the time that somebody was ready to wait. */
+/** The object is still there after the time that the user was ready to wait. */
 export class StillThereError extends CodedError {
   constructor(what: string, seconds: number) {
     super(

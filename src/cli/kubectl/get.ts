@@ -1,10 +1,19 @@
-import { type Command, InvalidArgumentError } from 'commander';
-import type { KindName } from '../../api/kind-names.ts';
-import type { StoredCall } from '../../app/stored-objects.ts';
-import type { JsonObject } from '../../base/json.ts';
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import type { StoredCall } from '../../app/commands/stored-objects.ts';
+import { isJsonObject, type JsonObject } from '../../base/json.ts';
+import type { KindName } from '../../kinds/kind-names.ts';
 import { ArgumentError } from '../errors.ts';
-import { note, printColoured, printRaw } from '../print.ts';
-import { type Format, formatOption, printDocument, showsColours, tableRows, textTable } from './output.ts';
+import { note, printColoured, printRaw, printResult } from '../print.ts';
+import {
+  cellText,
+  type Format,
+  formatOption,
+  itemsOf,
+  printDocument,
+  showsColours,
+  tableRows,
+  textTable,
+} from './output.ts';
 import { startProgress } from './progress.ts';
 import { kindAndName, objectPath, type Session, withSession } from './session.ts';
 
@@ -25,7 +34,7 @@ export interface GetFlags {
   readonly minResourceVersion?: string;
 }
 
-/** Objects of one request: a list of any length comes in pieces, so that a person sees that it goes on. */
+/** Objects of one request: a list of any length comes in pieces, so that the user sees progress. */
 const CHUNK = 500;
 
 export function addGetCommand(program: Command): void {
@@ -164,4 +173,26 @@ async function printDocuments(session: Session, printing: Printing): Promise<voi
   }
   if (name !== undefined || format === 'name') return;
   printRaw(printDocument({ apiVersion: 'v1', kind: 'List', metadata: {}, items }, format));
+}
+
+export function addSummaryCommand(program: Command): void {
+  program
+    .command('summary')
+    .description('every kind that you may list: how many objects are where, and up to when the store is complete')
+    .addOption(new Option('-o, --output <format>', 'table or json').choices(['table', 'json']).default('table'))
+    .action(async ({ output }: { readonly output: string }) => {
+      await withSession(program, async ({ objects }) => {
+        const summary = await objects.call({ path: '/summary' });
+        printResult(output, summary, summaryText(itemsOf(summary)));
+      });
+    });
+}
+
+function summaryText(items: readonly JsonObject[]): string {
+  const rows = items.map(({ kind, counts, lagSeconds }) => {
+    const of = (state: string): string => cellText(isJsonObject(counts) ? (counts[state] ?? '') : '');
+    const lag = typeof lagSeconds === 'number' ? `${Math.round(lagSeconds)} s ago` : 'unknown';
+    return [cellText(kind), of('live'), of('evicted'), of('deleted'), lag];
+  });
+  return textTable([['KIND', 'LIVE', 'EVICTED', 'DELETED', 'COMPLETE'], ...rows], 'plain');
 }

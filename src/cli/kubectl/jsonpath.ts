@@ -1,4 +1,4 @@
-// kubectl's JSONPath templates, as far as people use them:
+// kubectl's JSONPath templates, the common part:
 //
 //   {.items[*].metadata.name}   {.metadata.annotations.stored\.michelangelo\.api/state}   {.a['b.c'][0]}   {.a[-1]}
 //   {range .items[*]}{.metadata.name}{"\n"}{end}                {.items[?(@.spec.algorithm=="xgboost")].metadata.name}

@@ -1,4 +1,4 @@
-// How results are printed: tables for people, documents for programs.
+// How results are printed: tables for users, documents for programs.
 import { InvalidArgumentError, Option } from 'commander';
 import { stringify } from 'yaml';
 import { isJsonObject, type JsonObject, valueAt } from '../../base/json.ts';
@@ -58,7 +58,7 @@ function namesOf(document: JsonObject): string {
 
 const colours = { etcd: 32, MySQL: 33, deleted: 31 } as const;
 
-/** Whether a stream shows colours: a terminal, where nobody said otherwise. */
+/** Whether a stream shows colours: a terminal, unless the environment says otherwise. */
 export function showsColours(stream: { readonly isTTY?: boolean }, env: NodeJS.ProcessEnv): boolean {
   return stream.isTTY === true && (env['NO_COLOR'] ?? '') === '' && env['TERM'] !== 'dumb';
 }
@@ -106,7 +106,7 @@ export function tableRows(
   };
 }
 
-/** A value as a person reads it. */
+/** A value as text for a user. */
 export function cellText(cell: unknown): string {
   if (cell === null || cell === undefined) return '';
   return typeof cell === 'string' ? cell : JSON.stringify(cell);

@@ -1,21 +1,22 @@
 // The plugin: kubectl finds kubectl-ingester on PATH and runs it as "kubectl ingester". What asks for stored objects goes
 // through the API server with the rights of the kubeconfig; audit and evict work on MySQL and the rules themselves and
 // take the configuration of the reconciler.
-import { Command } from 'commander';
+import { Command, CommanderError, Option } from 'commander';
+import { messageOf } from '../../base/errors.ts';
+import { programVersion } from '../../base/program-files.ts';
 import { addAuditCommand } from '../audit.ts';
 import { addEvictCommand } from '../evict.ts';
 import { addExplainCommand } from '../explain.ts';
+import { note, printResult } from '../print.ts';
 import { addStatusCommand } from '../status.ts';
 import { addCompletionCommands } from './completion.ts';
 import { addDeleteCommand } from './delete.ts';
-import { addDescribeCommand } from './describe.ts';
-import { EXIT_CODES_HELP } from './errors.ts';
-import { addGetCommand } from './get.ts';
-import { addIncarnationsCommand } from './incarnations.ts';
+import { addDescribeCommand, addIncarnationsCommand } from './describe.ts';
+import { EXIT_CODES_HELP, pluginExitCode } from './errors.ts';
+import { addGetCommand, addSummaryCommand } from './get.ts';
+import { addMetadataCommands } from './metadata.ts';
 import { addRestoreObjectCommand } from './restore.ts';
-import type { GlobalFlags } from './session.ts';
-import { addSummaryCommand } from './summary.ts';
-import { addVersionCommand } from './version.ts';
+import { type GlobalFlags, withSession } from './session.ts';
 
 const examples = `
 Examples:
@@ -23,6 +24,8 @@ Examples:
   kubectl ingester describe model m1 -n ml
   kubectl ingester history model m1 -n ml
   kubectl ingester restore model m1 -n ml --dry-run
+  kubectl ingester label model m1 -n ml team=a old-
+  kubectl ingester delete models -n ml -l team=a --dry-run
   kubectl ingester get pipelineruns -n ml --template=in-state --param value=PIPELINE_RUN_STATE_FAILED
 
 `;
@@ -39,6 +42,7 @@ export function createPluginProgram(): Command {
   addIncarnationsCommand(program);
   addRestoreObjectCommand(program);
   addDeleteCommand(program);
+  addMetadataCommands(program);
   addEvictCommand(program);
   addAuditCommand(program);
   addStatusCommand(program);
@@ -57,7 +61,7 @@ const globalFlags = [
   ['-c, --config <file>', 'configuration of the reconciler, for audit and evict; INGESTER_CONFIG names it too'],
 ] as const;
 
-/** Before the command and after it, as kubectl takes them. What a command has itself it keeps. */
+/** Before the command and after it, as kubectl takes them. A subcommand keeps a flag of its own by that name. */
 function addGlobalFlags(command: Command): void {
   for (const [flags, description] of globalFlags) {
     const own = command.options.some(({ long }) => long !== undefined && flags.includes(`${long} `));
@@ -65,7 +69,7 @@ function addGlobalFlags(command: Command): void {
   }
 }
 
-/** What was said before the command holds in it, and what was said after it is known to all. */
+/** A global flag has one value, given before or after the subcommand; the one after it wins. */
 function mergeFlags(program: Command, command: Command): void {
   for (const key of ['namespace', 'kubeconfig', 'context', 'config'] as const) {
     const own: unknown = command.opts<GlobalFlags>()[key];
@@ -82,4 +86,61 @@ function mergeFlags(program: Command, command: Command): void {
 function useFlagsForSharedCommands({ kubeconfig, context }: GlobalFlags): void {
   if (kubeconfig !== undefined) process.env['INGESTER_KUBERNETES_KUBECONFIG'] = kubeconfig;
   if (context !== undefined) process.env['INGESTER_KUBERNETES_CONTEXT'] = context;
+}
+
+interface Flags {
+  readonly client: boolean;
+  readonly output: string;
+}
+
+export function addVersionCommand(program: Command): void {
+  program
+    .command('version')
+    .description('the version of this program, and of the query API')
+    .option('--client', 'this program only', false)
+    .addOption(new Option('-o, --output <format>', 'text or json').choices(['text', 'json']).default('text'))
+    .action(async ({ client, output }: Flags) => {
+      const clientVersion = programVersion();
+      const answer = client ? undefined : await withSession(program, ({ objects }) => serverVersion(objects));
+      const document = { clientVersion, ...answer };
+      printResult(output, document, versionText(document));
+    });
+}
+
+interface Versions {
+  readonly clientVersion: string;
+  readonly serverVersion?: string;
+  readonly problem?: string;
+}
+
+function versionText({ clientVersion, serverVersion: server, problem }: Versions): string {
+  const lines = [`Client version: ${clientVersion}`];
+  if (server !== undefined) lines.push(`Query API version: ${server}`);
+  if (problem !== undefined) lines.push(`Query API version: unknown, ${problem}`);
+  return `${lines.join('\n')}\n`;
+}
+
+/** The version of the plugin is shown even where the server cannot be reached. */
+async function serverVersion(objects: {
+  call(call: { readonly path: string }): Promise<object>;
+}): Promise<Omit<Versions, 'clientVersion'>> {
+  try {
+    const { version } = (await objects.call({ path: '/version' })) as { readonly version?: string };
+    return { serverVersion: version ?? 'unknown' };
+  } catch (error) {
+    return { problem: messageOf(error) };
+  }
+}
+
+/** Runs one command; gives the exit code. */
+export async function runPlugin(argv: readonly string[]): Promise<number> {
+  try {
+    await createPluginProgram().parseAsync(argv);
+    return 0;
+  } catch (error) {
+    // Commander has printed its own by now.
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
+    note(`error: ${messageOf(error)}\n`);
+    return pluginExitCode(error);
+  }
 }

@@ -1,4 +1,4 @@
-// What a person sees while a command works: one line on the terminal, rewritten, and gone at the end.
+// What the user sees while a command works: one line on the terminal, rewritten, and gone at the end.
 
 export interface Progress {
   add(count: number): void;
@@ -10,7 +10,7 @@ interface Terminal {
   write(text: string): unknown;
 }
 
-/** Nothing is shown where nobody looks, nor for work that is over at once. */
+/** Nothing is shown without a terminal, nor for work that is over at once. */
 const QUIET_MS = 500;
 const WIDTH = 24;
 
@@ -34,7 +34,7 @@ export function startProgress(stream: Terminal, what: string, clock: () => numbe
   };
 }
 
-/** How much there is nobody has counted, so the bar says that it goes on, not how far it is. */
+/** The total is unknown, so the bar shows that work goes on, not how far it is. */
 function barAt(elapsedMs: number): string {
   const at = Math.floor(elapsedMs / 150) % WIDTH;
   return `[${' '.repeat(at)}#${' '.repeat(WIDTH - at - 1)}]`;

@@ -1,8 +1,8 @@
 // What every command of the plugin begins with: the flags that kubectl has too, and a connection with them.
 import type { Command } from 'commander';
-import { type KindName, kindNames } from '../../api/kind-names.ts';
-import type { StoredObjects } from '../../app/stored-objects.ts';
+import type { StoredObjects } from '../../app/commands/stored-objects.ts';
 import { loadConfiguration } from '../../config/load.ts';
+import { type KindName, kindNames } from '../../kinds/kind-names.ts';
 import { ArgumentError } from '../errors.ts';
 
 export interface GlobalFlags {
@@ -22,7 +22,7 @@ export interface Session {
 export async function withSession<T>(program: Command, work: (session: Session) => Promise<T>): Promise<T> {
   const { config, kubeconfig, context, namespace } = program.opts<GlobalFlags>();
   const { kubernetes } = loadConfiguration({ file: config, env: process.env });
-  const { StoredObjects } = await import('../../app/stored-objects.ts');
+  const { StoredObjects } = await import('../../app/commands/stored-objects.ts');
   const objects = new StoredObjects({
     kubernetes: {
       ...kubernetes,

@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream';
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import type { KubernetesObject } from '../../api/object.ts';
 import { valueAt } from '../../base/json.ts';
 import type {
@@ -9,6 +9,7 @@ import type {
   KubeClient,
   ListOptions,
   ListPage,
+  Newest,
   ObjectRef,
   Resource,
   Selection,
@@ -19,7 +20,6 @@ import type {
 import { PageTooLargeError } from '../errors.ts';
 import { type Pace, readBody } from './body.ts';
 import { splitList } from './json-scan.ts';
-import { collectionPath, objectPath, optional, selectionQuery } from './paths.ts';
 import { readLazily, readWhole } from './received-object.ts';
 import { explained, isNamedBy, testsHold } from './refusal.ts';
 import { type Call, type Transport, unavailable } from './transport.ts';
@@ -27,11 +27,10 @@ import { watchStream } from './watch-stream.ts';
 
 /** Bookmarks come about once a minute; a watch without a byte for two of them and some slack is dead. */
 const WATCH_SILENCE_MS = 150_000;
-/** Longest stretch of parsing before others get a turn. */
+/** Longest stretch of parsing before the client yields to the event loop. */
 const SLICE_MS = 10;
 
 const METADATA_LIST = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1';
-const METADATA = 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1';
 
 /**
  * The API server over HTTP. Objects are what the server sent, without `metadata.managedFields`: fields this program
@@ -58,7 +57,6 @@ export class HttpKubeClient implements KubeClient {
       query: {
         limit: String(options.limit),
         ...optional('continue', options.continueToken),
-        ...versionQuery(options.resourceVersion),
         ...selectionQuery(options),
       },
       signal,
@@ -68,8 +66,15 @@ export class HttpKubeClient implements KubeClient {
     return { ...(await parsePage(bytes)), tookMs: performance.now() - startedMs };
   }
 
-  async newestVersion(resource: Resource, selection: Selection, signal: AbortSignal): Promise<string> {
-    return (await this.list(resource, { ...selection, limit: 1, metadataOnly: true }, signal)).resourceVersion;
+  async newest(
+    resource: Resource,
+    { name, ...selection }: Selection & { readonly name?: string },
+    signal: AbortSignal,
+  ): Promise<Newest> {
+    const named = name === undefined ? {} : { fieldSelector: `metadata.name=${name}` };
+    const options = { ...selection, ...named, limit: 1, metadataOnly: true };
+    const { resourceVersion, items } = await this.list(resource, options, signal);
+    return { resourceVersion, object: name === undefined ? undefined : items[0] };
   }
 
   watch(resource: Resource, options: WatchOptions, signal: AbortSignal): AsyncIterable<readonly WatchEvent[]> {
@@ -92,7 +97,6 @@ export class HttpKubeClient implements KubeClient {
       },
       signal,
       bodyTimeoutMs: options.silenceMs ?? WATCH_SILENCE_MS,
-      ...(options.metadataOnly === true ? { accept: METADATA } : {}),
     });
   }
 
@@ -125,20 +129,10 @@ export class HttpKubeClient implements KubeClient {
     const call = {
       method: 'DELETE',
       path: objectPath(ref),
-      query: optional('dryRun', options.dryRun === true ? 'All' : undefined),
       body: deleteBody(options),
     } as const;
     const holds = (object: KubernetesObject): boolean => isNamedBy(options, object);
     await explained(() => this.#send(call), { read: () => this.get(ref), holds });
-  }
-
-  async deleteCollection(resource: Resource, selection: Selection, options: DeleteOptions): Promise<void> {
-    await this.#send({
-      method: 'DELETE',
-      path: collectionPath(resource, selection.namespace),
-      query: { ...selectionQuery(selection), ...optional('dryRun', options.dryRun === true ? 'All' : undefined) },
-      body: deleteBody(options),
-    });
   }
 
   close(): Promise<void> {
@@ -188,7 +182,7 @@ export class HttpKubeClient implements KubeClient {
   }
 }
 
-/** Goes item by item and gives others a turn in between: a page of large objects takes longer than a heartbeat. */
+/** Goes item by item and yields to the event loop in between: a page of large objects takes longer than a heartbeat. */
 async function parsePage(body: Buffer): Promise<ListPage> {
   const parts = splitList(body);
   if (parts === undefined) throw unavailable('the answer is not a list', undefined);
@@ -198,7 +192,7 @@ async function parsePage(body: Buffer): Promise<ListPage> {
     // A copy, so that one object that is kept does not keep the page.
     items.push(readable(() => readLazily(Buffer.from(item))));
     if (performance.now() - sliceStart < SLICE_MS) continue;
-    await nextTurn();
+    await yieldToEventLoop();
     sliceStart = performance.now();
   }
   const envelope = readable(() => JSON.parse(parts.envelope) as unknown);
@@ -219,10 +213,6 @@ function readable<T>(read: () => T): T {
   }
 }
 
-function versionQuery(resourceVersion: string | undefined): Readonly<Record<string, string>> {
-  return resourceVersion === undefined ? {} : { resourceVersion, resourceVersionMatch: 'NotOlderThan' };
-}
-
 function writeQuery({ fieldManager, dryRun }: WriteOptions): Readonly<Record<string, string>> {
   return { ...optional('fieldManager', fieldManager), ...optional('dryRun', dryRun === true ? 'All' : undefined) };
 }
@@ -240,4 +230,28 @@ function deleteBody({ uid, resourceVersion, propagationPolicy, gracePeriodSecond
     ...optional('propagationPolicy', propagationPolicy),
     ...(gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds }),
   };
+}
+
+function groupPath({ group, version }: Resource): string {
+  return group === '' ? `/api/${version}` : `/apis/${group}/${version}`;
+}
+
+/** `namespace` empty or undefined: cluster-scoped, or all namespaces. */
+export function collectionPath(resource: Resource, namespace: string | undefined): string {
+  const scope = namespace === undefined || namespace === '' ? '' : `/namespaces/${encodeURIComponent(namespace)}`;
+  return `${groupPath(resource)}${scope}/${resource.plural}`;
+}
+
+export function objectPath(ref: ObjectRef, subresource?: 'status'): string {
+  const path = `${collectionPath(ref.resource, ref.namespace)}/${encodeURIComponent(ref.name)}`;
+  return subresource === undefined ? path : `${path}/${subresource}`;
+}
+
+export function selectionQuery({ labelSelector, fieldSelector }: Selection): Readonly<Record<string, string>> {
+  return { ...optional('labelSelector', labelSelector), ...optional('fieldSelector', fieldSelector) };
+}
+
+/** A query parameter that is left out where it has no value. */
+export function optional(name: string, value: string | undefined): Readonly<Record<string, string>> {
+  return value === undefined ? {} : { [name]: value };
 }

@@ -1,8 +1,8 @@
 // Finds places in JSON text without parsing it: an object costs its parser ten times more than its scanner. The text is
 // bytes, as received. Structure is ASCII, and no byte of a longer UTF-8 character looks like it.
 //
-// Positions are exact for every JSON text, whatever its order of keys, spacing and escapes. Of bytes that are no JSON
-// nothing is promised but an end: whoever parses what was found notices.
+// Positions are exact for every JSON text, whatever its order of keys, spacing and escapes. For bytes that are not JSON
+// only one thing is promised: the scan ends. The parser of the result reports the error.
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;

@@ -16,7 +16,7 @@ export interface LoginData {
 export interface Login {
   /** URL of the API server, without a slash at its end. */
   readonly server: string;
-  /** Where a person looks who names no namespace. */
+  /** The namespace of commands that name none. */
   readonly namespace: string;
   /** What to log in with now. Files are read again each time, because they rotate. */
   read(): Promise<LoginData>;

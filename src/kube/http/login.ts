@@ -1,15 +1,16 @@
 // Where the API server is, and what to log in with: the service account of the pod, or a kubeconfig. Certificates,
-// tokens and passwords are read here; exec plugins and auth providers are the client library's (plugin-login.ts).
+// tokens and passwords are read here; exec plugins and auth providers are the client library's.
 import { existsSync, readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
+import type { RequestOptions } from 'node:https';
 import { isIPv6 } from 'node:net';
 import { delimiter, join } from 'node:path';
+import type { KubeConfig } from '@kubernetes/client-node';
 import { messageOf } from '../../base/errors.ts';
 import { isJsonObject, type JsonObject } from '../../base/json.ts';
 import { KubeconfigError } from '../errors.ts';
 import { type ChosenContext, chooseContext, textOf } from './kubeconfig.ts';
 import type { Login, LoginData, TlsMaterial } from './login-data.ts';
-import { PluginLogin } from './plugin-login.ts';
 
 export interface KubeconfigSource {
   /** Empty: the KUBECONFIG variable, else the service account of the pod, else ~/.kube/config. */
@@ -171,4 +172,51 @@ function orKubeconfigError<T>(path: string, read: () => T): T {
   } catch (error) {
     throw new KubeconfigError(`cannot read ${path}: ${messageOf(error)}`);
   }
+}
+
+// Exec plugins and auth providers, through the client library. It is large: 80 MB and most of a second of processor
+// time, so it is loaded only where a kubeconfig asks for a plugin.
+
+export class PluginLogin {
+  readonly #chosen: ChosenContext;
+  #config: Promise<KubeConfig> | undefined;
+
+  constructor(chosen: ChosenContext) {
+    this.#chosen = chosen;
+  }
+
+  async read(): Promise<LoginData> {
+    this.#config ??= loadLibrary(this.#chosen);
+    const options: RequestOptions = { headers: {} };
+    await (await this.#config).applyToHTTPSOptions(options);
+    const tls = {
+      ...textOption('ca', options.ca),
+      ...textOption('cert', options.cert),
+      ...textOption('key', options.key),
+      ...textOption('servername', options.servername),
+      ...(options.rejectUnauthorized === undefined ? {} : { rejectUnauthorized: options.rejectUnauthorized }),
+    };
+    const headers = Object.entries(options.headers ?? {}).map(([name, value]) => [name.toLowerCase(), String(value)]);
+    return { tls, headers: Object.fromEntries(headers) as Record<string, string> };
+  }
+}
+
+async function loadLibrary({ cluster, user }: ChosenContext): Promise<KubeConfig> {
+  const { KubeConfig } = await import('@kubernetes/client-node');
+  const config = new KubeConfig();
+  const name = 'chosen';
+  config.loadFromString(
+    JSON.stringify({
+      clusters: [{ name, cluster }],
+      users: [{ name, user }],
+      contexts: [{ name, context: { cluster: name, user: name } }],
+      'current-context': name,
+    }),
+  );
+  return config;
+}
+
+function textOption(name: string, value: unknown): Readonly<Record<string, string>> {
+  if (typeof value === 'string') return { [name]: value };
+  return Buffer.isBuffer(value) ? { [name]: value.toString('utf8') } : {};
 }

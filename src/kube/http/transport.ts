@@ -6,10 +6,10 @@ import type { Clock } from '../../base/clock.ts';
 import { jsonText } from '../../base/deep-json.ts';
 import { messageOf } from '../../base/errors.ts';
 import { valueAt } from '../../base/json.ts';
+import { type RateLimit, TokenBucket } from '../../base/token-bucket.ts';
 import { KubeError, reasonOfStatus } from '../errors.ts';
 import { readBody } from './body.ts';
 import { CredentialSource } from './credentials.ts';
-import { type RateLimit, RequestLimiter } from './limiter.ts';
 import { type KubeconfigSource, openLogin } from './login.ts';
 
 export interface Call {
@@ -39,7 +39,7 @@ export interface TransportObserver {
   throttled(method: Call['method'], waitedMs: number): void;
   /** A call is sent once more, after an answer with this status. */
   retried(method: Call['method'], status: number): void;
-  /** The whole body of an answer has been read; watches are not told of. */
+  /** The whole body of an answer has been read; not called for watches. */
   received(method: Call['method'], bytes: number): void;
   /** The name of the server was resolved. */
   resolved(durationMs: number): void;
@@ -57,7 +57,7 @@ export interface TransportOptions extends KubeconfigSource {
 export interface Transport {
   /** The body of a successful answer. Everything else is a KubeError. */
   send(call: Call): Promise<Readable>;
-  /** Told by whoever has read a body to its end. */
+  /** Called by the reader of a body when it has read all of it. */
   received?(method: Call['method'], bytes: number): void;
   close(): Promise<void>;
 }
@@ -66,7 +66,7 @@ const HEADERS_TIMEOUT_MS = 30_000;
 const BODY_TIMEOUT_MS = 60_000;
 const CONNECT_TIMEOUT_MS = 10_000;
 const MAX_CONNECTIONS = 64;
-const NO_LIMIT: RateLimit = { queriesPerSecond: 0, burst: 0 };
+const NO_LIMIT: RateLimit = { perSecond: 0, burst: 0 };
 /** Of the explanation of a refusal. */
 const REFUSAL_BYTES = 256 * 1024;
 const never = new AbortController().signal;
@@ -75,10 +75,10 @@ const never = new AbortController().signal;
 export class PooledTransport implements Transport {
   readonly #options: TransportOptions;
   readonly #server: string;
-  /** Of the kubeconfig's context, for whoever names none. */
+  /** Of the kubeconfig's context, for callers that name none. */
   readonly namespace: string;
   readonly #credentials: CredentialSource;
-  readonly #limiter: RequestLimiter;
+  readonly #limiter: TokenBucket;
   readonly #observer: TransportObserver | undefined;
   readonly #lookup: LookupFunction;
   #agent: Agent | undefined;
@@ -90,7 +90,7 @@ export class PooledTransport implements Transport {
     this.#server = login.server;
     this.namespace = login.namespace;
     this.#credentials = new CredentialSource(login, options.clock);
-    this.#limiter = new RequestLimiter(options.limit ?? NO_LIMIT, options.clock);
+    this.#limiter = new TokenBucket(options.limit ?? NO_LIMIT, options.clock);
     this.#observer = options.observe?.(new URL(this.#server).host);
     this.#lookup = timedLookup(options.clock, this.#observer);
   }

@@ -1,4 +1,4 @@
-// The configuration file of a pod: what the resource says in fields, then its sections, then those of the component.
+// The configuration file of a pod: from the resource's fields, then its sections, then those of the component.
 import type { IngesterSpec, KindsSpec } from '../../api/ingester/spec.ts';
 import { isJsonObject, type JsonObject, ownValue } from '../../base/json.ts';
 import { asJson, databaseSections } from './pod.ts';
@@ -7,9 +7,9 @@ export function configurationOf(spec: IngesterSpec, own: JsonObject, above: Json
   return [fromFields(spec), spec.config ?? {}, above ?? {}, own].reduce(mergeSections, {});
 }
 
-/** Where the ConfigMaps are that all programs of the bundle share: in the namespace of the resource, whatever its name. */
+/** The ConfigMaps and leases that all programs of the bundle share are in the namespace of the resource, whatever its name. */
 export function sharedSections(namespace: string): JsonObject {
-  return { control: { namespace }, drain: { namespace }, rememberedNames: { namespace } };
+  return { kubernetes: { namespace } };
 }
 
 function fromFields(spec: IngesterSpec): JsonObject {
@@ -36,7 +36,7 @@ function ingesterSection(kinds: KindsSpec): object {
   };
 }
 
-/** Keys of a section replace each other one by one. */
+/** Sections are merged key by key; the upper one wins. */
 function mergeSections(below: JsonObject, above: JsonObject): JsonObject {
   const replaced = Object.entries(above).map(([section, value]) => {
     const known = ownValue(below, section);

@@ -1,18 +1,25 @@
 // The Job of one run of one step.
 import type { IngesterSpec } from '../../api/ingester/spec.ts';
 import type { StepName } from '../../api/ingester/status.ts';
-import { contentHash } from '../../base/content-hash.ts';
+import { contentHash } from '../../base/hash.ts';
 import type { JsonObject } from '../../base/json.ts';
-import { milliseconds } from '../settings.ts';
-import { settingsOf, stepOf } from '../steps.ts';
+import type { JobInput } from '../plan/desired-state.ts';
+import { milliseconds } from '../plan/settings.ts';
+import { settingsOf, stepOf } from '../plan/steps.ts';
 import { configurationOf } from './configuration.ts';
-import type { JobInput } from './job-input.ts';
 import { childMetadata, type Parent, RUN_ANNOTATION, selectorLabels } from './names.ts';
-import { asJson, databaseEnv, databaseFiles, podTemplate } from './pod.ts';
+import { asJson, configFile, databaseEnv, databaseFiles, podTemplate, readOnly } from './pod.ts';
 import { postSqlText, RUN_PLACE, taskParts, taskSections } from './task-parts.ts';
 
-/** The API server is spoken to by the one that fills in objects. */
+/** Only `init` calls the API server: it lists the objects. */
 const NEEDS_API: ReadonlySet<StepName> = new Set(['init']);
+
+/** What pods that do one thing and end have in common, also in config/. */
+export const taskPod = {
+  restartPolicy: 'Never',
+  graceSeconds: 60,
+  resources: { requests: { cpu: '50m', memory: '96Mi' }, limits: { memory: '512Mi' } },
+} as const;
 
 export function jobOf(parent: Parent, input: JobInput, run: string): object {
   const { spec, step } = input;
@@ -35,7 +42,7 @@ export function jobOf(parent: Parent, input: JobInput, run: string): object {
   };
 }
 
-/** Without the run: what a pod is like, to see whether it was mended. */
+/** Hash of the pod template without the run: shows whether the pod template was corrected. */
 export function podHash(parent: Parent, input: JobInput): string {
   return contentHash(jobPod(parent, input));
 }
@@ -50,6 +57,7 @@ function jobPod(parent: Parent, input: JobInput): JsonObject {
   const { args, env, volumes, mounts, loginSecret } = taskParts(parent, input);
   const files = databaseFiles(spec.database, loginSecret);
   return podTemplate({
+    ...taskPod,
     spec,
     layers: [spec.podTemplate, spec.lifecycle?.podTemplate],
     labels: selectorLabels(parent, step),
@@ -57,20 +65,17 @@ function jobPod(parent: Parent, input: JobInput): JsonObject {
     ...(ownCommand(spec, step) ?? { args }),
     env: [
       ...databaseEnv(spec.database, loginSecret),
-      { name: 'INGESTER_CONFIG', value: '/etc/ingester/config/config.yaml' },
+      { name: 'INGESTER_CONFIG', value: configFile },
       { name: 'INGESTER_RUN', value: RUN_PLACE },
       ...env,
     ],
     volumes: [...files.volumes, ...volumes, { name: 'config', configMap: { name: tasksConfigName(parent) } }],
-    mounts: [...files.mounts, ...mounts, { name: 'config', mountPath: '/etc/ingester/config', readOnly: true }],
-    resources: { requests: { cpu: '50m', memory: '96Mi' }, limits: { memory: '512Mi' } },
+    mounts: [...files.mounts, ...mounts, readOnly('config', '/etc/ingester/config')],
     serviceAccount: NEEDS_API.has(step) ? 'ingester-reconciler' : undefined,
-    graceSeconds: 60,
-    restartPolicy: 'Never',
   });
 }
 
-/** It takes the place of the task itself, and not of what belongs to it. */
+/** A command replaces the task itself, not the steps that belong to it. */
 function ownCommand(spec: IngesterSpec, step: StepName): { readonly command: readonly string[] } | undefined {
   const definition = stepOf(step);
   const { command } = definition.task === step ? settingsOf(definition, spec) : {};

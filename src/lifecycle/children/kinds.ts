@@ -1,4 +1,4 @@
-// What children are made of, and who owns which fields of them.
+// The kinds of child objects, each with the field manager that owns its fields.
 import type { Resource } from '../../kube/client.ts';
 
 export interface ChildKind {
@@ -45,7 +45,6 @@ export const childKinds: Readonly<Record<ChildName, ChildKind>> = {
 /** Jobs are created and deleted, never applied: their templates cannot change. */
 export const jobKind: ChildKind = child('Job', 'batch/v1', 'jobs', 'tasks');
 export const jobs: Resource = jobKind.resource;
-export const pods: Resource = { group: '', version: 'v1', plural: 'pods' };
 
 export interface Child {
   readonly kind: ChildKind;

@@ -1,9 +1,11 @@
-// Names and labels of everything that belongs to an Ingester resource. Deterministic, so that whatever a crash left behind
-// is found again.
+// Names, labels and owner of everything that belongs to an Ingester resource. Deterministic, so that whatever a crash left
+// behind is found again.
 import type { ComponentName } from '../../api/ingester/spec.ts';
 import type { StepName } from '../../api/ingester/status.ts';
 import { INGESTER_GROUP, INGESTER_KIND, INGESTER_VERSION } from '../../api/ingester.ts';
 import { BUNDLE_LABEL, BUNDLE_NAME, INGESTER_LABEL } from '../../api/names.ts';
+import type { KubernetesObject } from '../../api/object.ts';
+import { isJsonObject, valueAt } from '../../base/json.ts';
 
 export interface Parent {
   readonly namespace: string;
@@ -29,7 +31,7 @@ export function childName({ name }: Parent, part: Part): string {
   return `${name}-${part}`;
 }
 
-/** Who closes the writer gate for this resource: whoever is made anew under its name has the gate of the one before. */
+/** Holder of the writer gate for this resource; a resource that is created again under the same name has the same. */
 export function gateHolder({ namespace, name }: Parent): string {
   return `lifecycle/${namespace}/${name}`;
 }
@@ -53,4 +55,17 @@ export function ownerReference({ name, uid }: Parent): object {
 export function childMetadata(parent: Parent, part: Part, name: string = childName(parent, part)): object {
   const { namespace } = parent;
   return { name, namespace, labels: selectorLabels(parent, part), ownerReferences: [ownerReference(parent)] };
+}
+
+/** Only the uid of the controlling owner says whose an object is, never a name or a label. */
+export function isControlledBy(object: KubernetesObject, kind: string, uid: string): boolean {
+  const owners = valueAt(object, ['metadata', 'ownerReferences']);
+  if (!Array.isArray(owners)) return false;
+  return owners.some(
+    (owner) => isJsonObject(owner) && owner['controller'] === true && owner['kind'] === kind && owner['uid'] === uid,
+  );
+}
+
+export function isOurs(object: KubernetesObject, { uid }: Parent): boolean {
+  return isControlledBy(object, 'Ingester', uid);
 }

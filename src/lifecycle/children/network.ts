@@ -1,7 +1,7 @@
 // What leads to the components, and what watches them.
 import { type ComponentName, componentNames, type IngesterSpec } from '../../api/ingester/spec.ts';
 import { INGESTER_LABEL } from '../../api/names.ts';
-import { componentDefinitions } from './components.ts';
+import { componentDefinitions, health } from './component-pod.ts';
 import { type Child, childKinds, keyOf } from './kinds.ts';
 import {
   childMetadata,
@@ -17,15 +17,27 @@ import {
 export function serviceChildren(parent: Parent, spec: IngesterSpec, to: 'query' | 'maintenance'): readonly Child[] {
   if (spec.components?.query === undefined) return [];
   const selector = selectorLabels(parent, to === 'query' ? 'query' : MAINTENANCE);
-  const ports = [
-    { name: 'https', port: 443, targetPort: 'https', protocol: 'TCP' },
-    { name: 'health', port: 8081, targetPort: 'health', protocol: 'TCP' },
-  ];
-  const body = { metadata: childMetadata(parent, 'query'), spec: { selector, ports } };
+  const body = { metadata: childMetadata(parent, 'query'), spec: serviceSpec(selector, 'https') };
   return [{ kind: childKinds.service, name: childName(parent, 'query'), body }];
 }
 
-/** Not gone while components are drained: routes take minutes to come back with some controllers. */
+/** Of a Service that leads to the port of that name, from the port for HTTPS. */
+export function serviceSpec(selector: object, targetPort: string): object {
+  return { selector, ports: [{ name: 'https', port: 443, targetPort, protocol: 'TCP' }] };
+}
+
+/** Of a Service without an address, for Prometheus. */
+export function metricsServiceSpec(selector: object): object {
+  return {
+    clusterIP: 'None',
+    // Also of pods that are not ready: that is when their metrics are read.
+    publishNotReadyAddresses: true,
+    selector,
+    ports: [{ name: 'metrics', port: health.containerPort, targetPort: health.name, protocol: 'TCP' }],
+  };
+}
+
+/** They stay while components are quiesced: with some controllers, routes take minutes to come back. */
 export function networkChildren(parent: Parent, spec: IngesterSpec): readonly Child[] {
   return [...routes(parent, spec), ...policies(parent, spec), ...monitors(parent, spec)];
 }
@@ -118,13 +130,7 @@ function monitors(parent: Parent, spec: IngesterSpec): readonly Child[] {
       const name = `${childName(parent, part)}-metrics`;
       const body = {
         metadata: metadata(part, name, { [METRICS_JOB_LABEL]: METRICS_JOBS[part] }),
-        spec: {
-          clusterIP: 'None',
-          // Also of pods that are not ready: that is when their metrics are read.
-          publishNotReadyAddresses: true,
-          selector: selectorLabels(parent, part),
-          ports: [{ name: 'metrics', port: 8081, targetPort: 'health', protocol: 'TCP' }],
-        },
+        spec: metricsServiceSpec(selectorLabels(parent, part)),
       };
       return { kind: childKinds.service, name, body };
     });

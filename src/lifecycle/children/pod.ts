@@ -1,12 +1,13 @@
-// Pods of components and tasks: what the lifecycle decides, with what the resource adds to it.
+// Pods of components and tasks: what the program needs, with what an Ingester resource adds to it.
 import type { DatabaseSpec, IngesterSpec, PodSpec, SecretKey } from '../../api/ingester/spec.ts';
 import { INGESTER_GROUP } from '../../api/ingester.ts';
 import { BUNDLE_LABEL, GROUP } from '../../api/names.ts';
 import type { JsonObject } from '../../base/json.ts';
-import { imageOf } from '../settings.ts';
+import { imageOf } from '../plan/settings.ts';
 
 export interface PodInput {
-  readonly spec: IngesterSpec;
+  /** What says which image. */
+  readonly spec: Pick<IngesterSpec, 'version' | 'image' | 'imagePullPolicy' | 'imagePullSecrets'>;
   /** Laid over each other, later ones winning. */
   readonly layers: readonly (PodSpec | undefined)[];
   readonly labels: Readonly<Record<string, string>>;
@@ -149,6 +150,8 @@ export function readOnly(volume: string, mountPath: string): JsonObject {
   return { name: volume, mountPath, readOnly: true };
 }
 
+export const configFile = '/etc/ingester/config/config.yaml';
+export const mysqlFiles = '/etc/ingester/mysql';
 const keyFiles = '/etc/ingester/keys';
 
 export interface Files {
@@ -167,7 +170,7 @@ export function databaseFiles({ tls, encryption }: DatabaseSpec, secret: string)
   const mysql = secretFile('mysql', secret, 'password');
   return {
     volumes: [mysql, ...(given.length === 0 ? [] : [{ name: 'keys', projected: { sources } }])],
-    mounts: [readOnly('mysql', '/etc/ingester/mysql'), ...(given.length === 0 ? [] : [readOnly('keys', keyFiles)])],
+    mounts: [readOnly('mysql', mysqlFiles), ...(given.length === 0 ? [] : [readOnly('keys', keyFiles)])],
   };
 }
 
@@ -176,7 +179,7 @@ export function databaseSections({ tls, encryption }: DatabaseSpec): JsonObject 
   const ca = tls?.caSecret === undefined ? {} : { tlsCaFile: `${keyFiles}/ca` };
   const previous = encryption?.previousKey === undefined ? {} : { previousKeyFile: `${keyFiles}/previous-key` };
   return {
-    mysql: { passwordFile: '/etc/ingester/mysql/password', ...(tls === undefined ? {} : { tlsMode: 'verify', ...ca }) },
+    mysql: { passwordFile: `${mysqlFiles}/password`, ...(tls === undefined ? {} : { tlsMode: 'verify', ...ca }) },
     ...(encryption === undefined ? {} : { encryption: { keyFile: `${keyFiles}/key`, ...previous } }),
   };
 }

@@ -3,8 +3,8 @@
 import type { IngesterSpec, RestoreSpec, RotationSpec } from '../../api/ingester/spec.ts';
 import type { Credentials, StepName } from '../../api/ingester/status.ts';
 import type { JsonObject } from '../../base/json.ts';
+import type { JobInput, Known } from '../plan/desired-state.ts';
 import { sharedSections } from './configuration.ts';
-import type { JobInput, Known } from './job-input.ts';
 import { gateHolder, type Parent } from './names.ts';
 import { asJson, type Files, fromSecret, readOnly, secretFile } from './pod.ts';
 
@@ -15,7 +15,7 @@ export interface TaskParts extends Files {
   readonly loginSecret: string;
 }
 
-/** Stands for the run: the pod is the same for every run but for this. */
+/** Placeholder for the run: all else in the pod is the same for every run. */
 export const RUN_PLACE = '@run@';
 
 type Extra = Pick<TaskParts, 'args' | 'env' | 'volumes' | 'mounts'>;
@@ -23,14 +23,14 @@ const nothing: Extra = { args: [], env: [], volumes: [], mounts: [] };
 
 export function taskParts(parent: Parent, { spec, step, known = {} }: JobInput): TaskParts {
   const { migrationCredentialsSecret, credentialsSecret } = spec.database;
-  // Credentials are changed by those they belong to.
+  // Credentials are rotated with a login of their own user.
   const changes = step === 'finish' || (step === 'rotate' && nextOf(spec) !== undefined);
   const loginSecret = changes ? credentialsSecret : (migrationCredentialsSecret ?? credentialsSecret);
   const { args, ...extra } = extraOf(step, spec, known);
   return { ...extra, args: [...commandOf(parent, step, known), ...creation(step, spec), ...args], loginSecret };
 }
 
-/** What is to be made valid; nothing where it is in use already. */
+/** The credentials to make valid; undefined where they are in use already. */
 function nextOf({ database: { rotation, credentialsSecret } }: IngesterSpec): RotationSpec | undefined {
   return rotation?.credentialsSecret === credentialsSecret ? undefined : rotation;
 }
@@ -38,7 +38,8 @@ function nextOf({ database: { rotation, credentialsSecret } }: IngesterSpec): Ro
 function commandOf(parent: Parent, step: StepName, { restore }: Known): readonly string[] {
   const holder = gateHolder(parent);
   const json = ['-o', 'json'];
-  if (step === 'quiesce') return ['gate', 'close', '--holder', holder, '--reason', 'the lifecycle runs tasks', ...json];
+  if (step === 'quiesce')
+    return ['gate', 'close', '--holder', holder, '--reason', 'the lifecycle controller runs tasks', ...json];
   if (step === 'release') return ['gate', 'open', '--holder', holder, ...json];
   const other: Partial<Record<StepName, readonly string[]>> = {
     finish: ['rotate', '--finish'],
@@ -51,7 +52,7 @@ function commandOf(parent: Parent, step: StepName, { restore }: Known): readonly
 
 const FIRST: ReadonlySet<StepName> = new Set(['clone', 'migrate']);
 
-/** Those that may find no database. */
+/** Steps that may run before the database exists. */
 function creation(step: StepName, { database }: IngesterSpec): readonly string[] {
   return database.createDatabase === true && FIRST.has(step) ? ['--create-database'] : [];
 }

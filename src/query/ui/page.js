@@ -1,5 +1,5 @@
-// The page: kinds with their counts, a search, and what was found. What is looked at stands in the address, so that it
-// can be sent to somebody, who sees of it what they may.
+// The page: kinds with their counts, a search, and what was found. What is looked at stands in the address, so that the
+// link can be shared: each user sees what they may read.
 (() => {
   const { createApi, element, tableOf, objectView } = window.ingesterView;
   const PAGE = 50;

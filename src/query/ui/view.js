@@ -84,7 +84,7 @@
     });
   }
 
-  /** The database keeps no order of keys; people expect these first. */
+  /** The database keeps no order of keys; users expect these first. */
   const first = ['apiVersion', 'kind', 'metadata', 'name', 'namespace', 'uid', 'spec', 'status'];
   const rank = (key) => (first.includes(key) ? first.indexOf(key) : first.length);
 
@@ -122,7 +122,7 @@
       ['Stored', annotations[`${PREFIX}update-time`]],
       ['Evicted', annotations[`${PREFIX}evict-time`]],
       ['Deleted', annotations[`${PREFIX}delete-time`]],
-      ['Store complete', lag === undefined ? 'nobody knows up to when' : `up to ${lag} s ago`],
+      ['Store complete', lag === undefined ? 'unknown' : `up to ${lag} s ago`],
     ].filter(([, value]) => value !== undefined);
     return element('dl', {}, ...facts.flatMap(([term, value]) => [element('dt', {}, term), element('dd', {}, value)]));
   }

@@ -1,11 +1,11 @@
 // Every call to the server has a deadline of ours. The driver's own begins when a statement is executed, so one that is
-// never prepared, and a connection that is never closed, would be waited for without end; and its farewell to a server
+// never prepared, and a connection that is never closed, would be waited for without end; and its COM_QUIT to a server
 // that says nothing more keeps the socket.
 import type { Socket } from 'node:net';
 import { systemClock } from '../../base/clock.ts';
 
-/** How long a server has to answer a farewell. */
-const FAREWELL_MS = 1000;
+/** How long a server has to close the connection after COM_QUIT. */
+const QUIT_MS = 1000;
 
 /** No error of the server: the connection is lost. */
 export class NoAnswer extends Error {
@@ -53,9 +53,9 @@ export function hangUp(connection: { destroy(): void }): void {
   socketOf((connection as { readonly connection?: unknown }).connection)?.destroy();
 }
 
-/** Ends a socket some time after a farewell that was not answered. */
+/** Ends a socket some time after a COM_QUIT that was not answered. */
 export function hangUpLater(socket: Socket): void {
   if (socket.destroyed) return;
-  const cancel = systemClock.schedule(FAREWELL_MS, () => socket.destroy());
+  const cancel = systemClock.schedule(QUIT_MS, () => socket.destroy());
   socket.once('close', cancel);
 }

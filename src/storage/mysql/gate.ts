@@ -1,5 +1,5 @@
-// The writer gate: one row that every write transaction reads under a shared lock and keeps until it commits. Whoever
-// closes the gate updates the row, so the update waits for the transactions under way and holds back later ones.
+// The writer gate: one row that every write transaction reads under a shared lock and keeps until it commits. Closing
+// the gate updates the row, so the update waits for the transactions under way and holds back later ones.
 //
 // The same row says which programs may write, so a schema never changes under a transaction that does not know it.
 import { GateClosedError, GateHeldError, StorageSchemaMissingError } from '../errors.ts';
@@ -7,23 +7,41 @@ import { refuseUnsupported, type SchemaRange } from '../schema-range.ts';
 import type { SqlRow, SqlSession } from './pool.ts';
 
 const READ =
-  'SELECT `closed_by`, `schema_version`, `min_reader`, `min_writer`, `table_names` FROM `ingester_gate` WHERE `id` = 1';
+  'SELECT `closed_by`, `schema_version`, `min_reader`, `min_writer`, `table_names`, `changed_at` FROM `ingester_gate` WHERE `id` = 1';
 /** Both servers know this form of the shared lock, and it needs no right beyond SELECT. */
 const SHARED = `${READ} LOCK IN SHARE MODE`;
 const EXCLUSIVE = `${READ} FOR UPDATE`;
-const MOVE = 'UPDATE `ingester_gate` SET `closed_by` = ?, `reason` = ?, `changed_at` = UTC_TIMESTAMP(6) WHERE `id` = 1';
+/** A holder that closes it again goes on with the same closing. */
+const CLOSE =
+  'UPDATE `ingester_gate` SET `changed_at` = IF(`closed_by` <=> ?, `changed_at`, UTC_TIMESTAMP(6)), ' +
+  '`closed_by` = ?, `reason` = ? WHERE `id` = 1';
+/** Keeps the time: it is that of the last closing. */
+const OPEN = 'UPDATE `ingester_gate` SET `closed_by` = NULL, `reason` = NULL WHERE `id` = 1';
 
-/** To be called first in every write transaction. A gate that `lent` has closed lets the task through that it is lent to. */
-export async function passGate(session: SqlSession, lent?: string): Promise<void> {
+/**
+ * To be called first in every write transaction. A gate that `lent` has closed lets the task through that it is lent to.
+ * `onClosing` is told when the gate was closed for the last time, open again or not.
+ */
+export async function passGate(
+  session: SqlSession,
+  lent?: string,
+  onClosing?: (closing: string) => void,
+): Promise<void> {
   const row = await readRow(session, SHARED);
+  onClosing?.(closingOf(row));
   const holder = textOf(row[0]);
   if (holder !== undefined && holder !== lent) throw new GateClosedError(holder);
   refuseUnsupported(rangeOf(row), 'write');
 }
 
-/** Throws where this program must not read. Taken at the start and now and then, not for every read. */
-export async function checkReadable(session: SqlSession): Promise<void> {
-  refuseUnsupported((await readGate(session)).range, 'read');
+/**
+ * Throws where this program must not read. Taken at the start and now and then, not for every read. Gives the last closing
+ * of the gate, as `passGate` does.
+ */
+export async function checkReadable(session: SqlSession): Promise<string> {
+  const row = await readRow(session, READ);
+  refuseUnsupported(rangeOf(row), 'read');
+  return closingOf(row);
 }
 
 export interface Gate {
@@ -40,12 +58,12 @@ export async function readGate(session: SqlSession): Promise<Gate> {
 
 export async function closeGate(session: SqlSession, holder: string, reason: string): Promise<void> {
   await refuseOthers(session, holder);
-  await session.execute(MOVE, [holder, reason.slice(0, 1024)]);
+  await session.execute(CLOSE, [holder, holder, reason.slice(0, 1024)]);
 }
 
 export async function openGate(session: SqlSession, holder: string): Promise<void> {
   await refuseOthers(session, holder);
-  await session.execute(MOVE, [null, null]);
+  await session.execute(OPEN, []);
 }
 
 async function refuseOthers(session: SqlSession, holder: string): Promise<void> {
@@ -57,6 +75,11 @@ async function readRow(session: SqlSession, sql: string): Promise<SqlRow> {
   const [row] = await session.query(sql);
   if (row === undefined) throw new StorageSchemaMissingError('the row of ingester_gate is missing');
   return row;
+}
+
+/** When the gate was closed for the last time, open again or not; empty where it never was. */
+function closingOf(row: SqlRow): string {
+  return textOf(row[5]) ?? '';
 }
 
 function textOf(value: unknown): string | undefined {

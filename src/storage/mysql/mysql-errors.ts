@@ -113,7 +113,7 @@ function placeOf(error: unknown): string {
   return [error.name, frame?.trim()].filter((part) => part !== undefined).join(' ');
 }
 
-/** What is wrong with a certificate is only in the text, and a person has to know it. */
+/** What is wrong with a certificate is only in the text, and the operator has to know it. */
 function lostConnection({ code }: DriverError, text: string): string {
   if (code === undefined) return text;
   return code === 'HANDSHAKE_SSL_ERROR' ? `${code}, ${text}` : code;

@@ -70,9 +70,11 @@ export interface SqlSession {
   execute(sql: string, parameters?: readonly SqlParameter[]): Promise<number>;
 }
 
+/** A server that is there answers in a second; one behind a connection that is lost never does. */
 const CONNECT_TIMEOUT_MS = 10_000;
 /** A statement without an answer for this long means a hung server; the connection is given up. */
 export const READ_TIMEOUT_MS = 30_000;
+/** No transaction of ours holds its locks that long; one that waits longer is retried. */
 const LOCK_TIMEOUT_MS = 10_000;
 const KILL_TIMEOUT_MS = 5000;
 const KILLER_IDLE_MS = 10_000;
@@ -93,10 +95,10 @@ export function sessionSetup({ lockTimeoutMs = LOCK_TIMEOUT_MS }: Pick<MysqlAcce
 }
 
 /**
- * A statement that nobody waits for any more ends at the server too, after three quarters of the wait, so that the
- * connection survives. MySQL limits reads only. Each server takes the other's setting for a comment. A connection that
- * the network lost says nothing to the server, which would keep the locks of its transaction for eight hours: it ends a
- * silent one, later than the pool closes what is idle.
+ * A statement whose caller gives up ends at the server too, after three quarters of the wait, so that the connection
+ * survives. MySQL limits reads only. Each server takes the other's setting for a comment. A connection that the network
+ * lost says nothing to the server, which would keep the locks of its transaction for eight hours: it ends a silent one,
+ * later than the pool closes what is idle.
  */
 function serverLimits(readTimeoutMs: number): string {
   const limitMs = Math.max(1, Math.floor(readTimeoutMs * 0.75));
@@ -132,7 +134,7 @@ interface Generation {
   users: number;
 }
 
-/** How long a pool has for its farewells. */
+/** How long a pool has to close its connections. */
 const CLOSE_MS = 1000;
 
 /** The server became a replica: what it was connected to for writing is now another one. */
@@ -369,7 +371,10 @@ function newPool(options: MysqlOptions, password: string, size: PoolSize, socket
   return pool;
 }
 
-/** Its connections may be broken already, and nobody waits for them; a server that says nothing is left after a while. */
+/**
+ * Its connections may be broken already, and no call waits for them; a server that does not answer is given up after a
+ * while.
+ */
 async function endQuietly({ pool, killer, sockets }: Generation): Promise<void> {
   const calls = new Calls();
   const ended = Promise.all([pool.end(), killer.end()]);

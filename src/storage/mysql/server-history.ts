@@ -57,7 +57,7 @@ function weakSettings(flush: unknown, sync: unknown): readonly string[] {
 
 /**
  * Pure: the positions of MariaDB (`domain-server-number`) that a server is known not to have. Where it knows nothing of
- * the server that wrote one and has come further itself, nobody can tell.
+ * the server that wrote one and has come further itself, that is unknown.
  */
 export function missingPositions(seen: string, known: string): readonly string[] {
   const last = new Map<string, bigint>();

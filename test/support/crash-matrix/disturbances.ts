@@ -23,7 +23,7 @@ function writer(name: string, act: (stage: Stage, object: KubernetesObject) => P
   };
 }
 
-/** What the API server refuses, somebody else cannot do either. */
+/** What the API server refuses, another client cannot do either. */
 async function interfere(
   { stage }: Scene,
   act: (stage: Stage, object: KubernetesObject) => Promise<unknown>,
@@ -97,7 +97,7 @@ export const others: readonly Disturbance[] = [
   },
 ];
 
-/** Somebody else writes. The flow may rightly end otherwise, but no guarantee may break. */
+/** Another client writes. The flow may rightly end otherwise, but no guarantee may break. */
 export const writers: readonly Disturbance[] = [
   writer('finalizer added again', (stage, object) =>
     stage.client.mergePatch(stage.ref, {

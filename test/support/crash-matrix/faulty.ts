@@ -46,7 +46,7 @@ export interface Script {
 /** Calls made so far, over all processes of one run. */
 export class StepCounter {
   readonly steps: Step[] = [];
-  /** Full replacements and creates; releasing an object must need none. */
+  /** Full replacements and creates; removing a finalizer must need none. */
   readonly forbiddenCalls: string[] = [];
   /** uids of the objects whose deletion was asked for, and granted. */
   readonly deleted: (string | undefined)[] = [];
@@ -66,7 +66,7 @@ export class FaultyPorts {
   readonly #script: Script;
   #dead = false;
   #failed = false;
-  /** What servers still carry out although nobody waits for it any more. */
+  /** What servers still carry out although no caller waits for it any more. */
   #late: (() => Promise<unknown>)[] = [];
 
   constructor(parts: {
@@ -123,7 +123,7 @@ export class FaultyPorts {
     try {
       return await this.#carryOut(blow, run, { lost, refused });
     } finally {
-      // What it answers, nobody hears.
+      // Its answer reaches no caller.
       for (const call of late) await call().catch(() => undefined);
     }
   }

@@ -1,18 +1,18 @@
 // The flows of the matrix, each with the world it starts from.
 import { DELETING_ANNOTATION, IMMUTABLE_ANNOTATION } from '../../../src/api/names.ts';
 import { systemClock } from '../../../src/base/clock.ts';
-import { EvictionPace } from '../../../src/sync/eviction-pace.ts';
+import { EvictionPace } from '../../../src/sync/flows/eviction-pace.ts';
 import { eventually } from '../eventually.ts';
 import {
-  adoptingProcess,
   type Birth,
   createMarker,
   createObject,
-  drainingProcess,
   reconcilerProcess,
-  releasingProcess,
   restoringProcess,
+  spoolingProcess,
   sweep,
+  sweepingProcess,
+  uninstallingProcess,
 } from './processes.ts';
 import type { FlowUnderTest, Read, Stage } from './run.ts';
 
@@ -138,33 +138,34 @@ const listed: readonly Omit<FlowUnderTest, 'sweep'>[] = [
     },
   },
   {
-    name: 'adopt',
+    name: 'finalizer sweep',
     about: 'The object slipped past admission; the sweep gives it the finalizer, and it is copied.',
     expected: 'in etcd, row live',
     prepare: (stage) => createObject(stage, { finalizers: [] }),
-    process: adoptingProcess,
+    process: sweepingProcess,
   },
   {
-    name: 'drain',
+    name: 'uninstall',
     about: 'The bundle is being removed: every object is let go, and its row stays as it is.',
     expected: 'in etcd, row live',
-    released: 'drained',
+    removal: 'uninstalled',
     prepare: async (stage) => {
       await createMarker(stage);
       await createAndSync(stage);
     },
-    process: drainingProcess,
+    process: uninstallingProcess,
   },
   {
-    name: 'release to disk',
-    about: 'MySQL is away for too long and the policy is to release: the final state is on disk until it is back.',
+    name: 'final state to disk',
+    about:
+      'MySQL is away for too long and the policy is to remove the finalizer: the final state is on disk until it is back.',
     expected: 'row deleted',
-    released: 'unsaved',
+    removal: 'unsaved',
     prepare: async (stage) => {
       await createAndSync(stage);
       await deleteObject(stage);
     },
-    process: releasingProcess,
+    process: spoolingProcess,
   },
   {
     name: 'restore',

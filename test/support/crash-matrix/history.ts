@@ -24,12 +24,12 @@ export interface Evidence {
   readonly traces: string;
   /** Texts that no trace may have. */
   readonly secrets: readonly string[];
-  /** `unsaved`: objects are released without MySQL on purpose; their rows are checked at the end only. */
-  readonly released: Released;
+  /** `unsaved`: finalizers are removed without MySQL on purpose; their rows are checked at the end only. */
+  readonly removal: FinalizerRemoval;
 }
 
-/** On what terms the finalizer may come off: MySQL has the final state, or will have it, or the bundle is drained. */
-export type Released = 'saved' | 'unsaved' | 'drained';
+/** On what terms the finalizer may come off: MySQL has the final state, or will have it, or the bundle is uninstalled. */
+export type FinalizerRemoval = 'saved' | 'unsaved' | 'uninstalled';
 
 /** What is wrong, each with the name of the broken guarantee; empty where all is well. */
 export function violations(evidence: Evidence): readonly string[] {
@@ -38,7 +38,7 @@ export function violations(evidence: Evidence): readonly string[] {
     ...noGoingBack(life, evidence),
     ...noWedge(life),
     ...evictedIsNotDeleted(life, evidence),
-    ...(evidence.released === 'drained' ? leftFree(life) : stillGuarded(life)),
+    ...(evidence.removal === 'uninstalled' ? leftFree(life) : stillGuarded(life)),
     ...restoredWhole(life, evidence),
   ]);
   const leaks = evidence.secrets.filter((secret) => evidence.traces.includes(secret));
@@ -53,8 +53,8 @@ function noForgetting(life: Life, evidence: Evidence): readonly string[] {
   if (row === undefined) return ['no forgetting: there is no row'];
   const content = holds(row, last) ? [] : ['no forgetting: the row has not the last content'];
   if (!gone) return [...content, ...upToDate(row, last)];
-  // A drain touches no row: who leaves meanwhile is found missing when the bundle is installed again.
-  return evidence.released === 'drained' ? content : [...content, ...endedInTime(life, row, evidence)];
+  // An uninstall touches no row: what leaves meanwhile is found missing when the bundle is installed again.
+  return evidence.removal === 'uninstalled' ? content : [...content, ...endedInTime(life, row, evidence)];
 }
 
 function upToDate(row: StoredObject, { metadata }: KubernetesObject): readonly string[] {
@@ -65,7 +65,7 @@ function endedInTime({ uid, states }: Life, row: StoredObject, evidence: Evidenc
   const last = states.at(-1);
   if (row.deleteTime === undefined && row.evictTime === undefined)
     return ['no forgetting: the object is gone and its row has not ended'];
-  if (evidence.released !== 'saved' || evidence.rowsAtTheEnd === undefined || last === undefined) return [];
+  if (evidence.removal !== 'saved' || evidence.rowsAtTheEnd === undefined || last === undefined) return [];
   const then = evidence.rowsAtTheEnd.get(uid);
   const knew = then !== undefined && holds(then, last);
   return knew ? [] : ['no forgetting: the object left etcd before MySQL had its final state'];
@@ -122,7 +122,7 @@ function stillGuarded({ states, gone }: Life): readonly string[] {
 function leftFree({ states, gone }: Life): readonly string[] {
   const last = states.at(-1);
   if (gone || last === undefined || !hasFinalizer(last)) return [];
-  return ['removal leaves nothing stuck: the drain has ended and the finalizer is there'];
+  return ['removal leaves nothing stuck: the uninstall has ended and the finalizer is there'];
 }
 
 /** What was put back is what was stored. */
@@ -135,7 +135,7 @@ function restoredWhole({ states }: Life, { rows }: Evidence): readonly string[] 
   return whole ? [] : ['no forgetting: what was restored is not what was stored'];
 }
 
-/** What a person would miss: spec, status, labels. Metadata that ends with the object is left out. */
+/** What a user would miss: spec, status, labels. Metadata that ends with the object is left out. */
 function contentOf({ spec, status, metadata }: KubernetesObject): string {
   return canonicalJson({ spec, status, labels: metadata.labels ?? {} });
 }

@@ -28,7 +28,7 @@ export function modelStage(): Stage {
     storage,
     wait: () => Promise.resolve(),
     rest: () => Promise.resolve(),
-    evidence: async (released): Promise<Evidence> => {
+    evidence: async (removal): Promise<Evidence> => {
       const lives = livesOf(objects.history());
       const rows = new Map<string, StoredObject>();
       const ends = new Map<string, StoredObject | undefined>();
@@ -37,8 +37,8 @@ export function modelStage(): Stage {
         if (row !== undefined) rows.set(uid, row);
         if (rowsAtTheEnd.has(uid)) ends.set(uid, await rowsAtTheEnd.get(uid));
       }
-      const traces = JSON.stringify([[...rows.values()], tracesOf(stage).logger.lines, tracesOf(stage).notices]);
-      return { lives, rows, versions, rowsAtTheEnd: ends, traces, secrets: [SECRET], released };
+      const traces = JSON.stringify([[...rows.values()], tracesOf(stage).logger.lines, tracesOf(stage).events]);
+      return { lives, rows, versions, rowsAtTheEnd: ends, traces, secrets: [SECRET], removal };
     },
   };
   return stage;

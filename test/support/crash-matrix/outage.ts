@@ -1,4 +1,4 @@
-// A server that ends for everybody at once: each cell comes to its step, and the last one to arrive ends the server.
+// A server that ends for all cells at once: each cell comes to its step, and the last one to arrive ends the server.
 import type { Disturbance } from './run.ts';
 import type { Outage, ServerStages } from './server-stage.ts';
 

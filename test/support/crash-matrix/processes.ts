@@ -2,24 +2,24 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { allKinds } from '../../../src/api/kinds.ts';
-import { DRAIN_MARKER, FINALIZER, LAST_APPLIED_ANNOTATION } from '../../../src/api/names.ts';
+import { FINALIZER, LAST_APPLIED_ANNOTATION, UNINSTALL_MARKER } from '../../../src/api/names.ts';
 import type { KubernetesObject } from '../../../src/api/object.ts';
 import type { Clock } from '../../../src/base/clock.ts';
+import { allKinds } from '../../../src/kinds/kinds.ts';
 import type { KubeClient, ObjectRef } from '../../../src/kube/client.ts';
+import { configMaps } from '../../../src/kube/resources.ts';
 import { encodeObject } from '../../../src/proto/encode.ts';
 import type { ReconcileResult } from '../../../src/runtime/reconcile.ts';
 import { StorageUnavailableError } from '../../../src/storage/errors.ts';
 import type { MetadataStorage } from '../../../src/storage/metadata-storage.ts';
 import { maskedValues } from '../../../src/storage/sensitive.ts';
-import { Adoption } from '../../../src/sync/adoption.ts';
-import { drain } from '../../../src/sync/drain.ts';
-import { configMaps } from '../../../src/sync/drain-marker.ts';
 import { RestoreConflictError } from '../../../src/sync/errors.ts';
-import type { OutageRelease } from '../../../src/sync/outage-release.ts';
-import { ObjectReconciler, type ReconcilerOptions } from '../../../src/sync/reconciler.ts';
+import { FinalizerSweep } from '../../../src/sync/flows/finalizer-sweep.ts';
+import type { OutagePolicy } from '../../../src/sync/flows/outage-policy.ts';
+import { ObjectReconciler, type ReconcilerOptions } from '../../../src/sync/flows/reconciler.ts';
+import { Spool } from '../../../src/sync/flows/spool.ts';
 import { restore } from '../../../src/sync/restore.ts';
-import { Spool } from '../../../src/sync/spool.ts';
+import { uninstall } from '../../../src/sync/uninstall/uninstall.ts';
 import { type JumpingClock, jumpingClock } from '../jumping-clock.ts';
 import type { FaultyPorts } from './faulty.ts';
 import type { Process, Read, Stage } from './run.ts';
@@ -71,7 +71,7 @@ export function reconcilerProcess(
     evictImmutableKinds: false,
     clock: clockOf(stage).clock,
     logger: traces.logger,
-    witness: (object, reason, note) => traces.notices.push({ uid: object.metadata.uid, reason, note }),
+    recordEvent: (object, reason, note) => traces.events.push({ uid: object.metadata.uid, reason, note }),
     ...more,
   });
   return { work: () => reconciler.reconcile(`${stage.ref.namespace}/${stage.ref.name}`) };
@@ -82,7 +82,7 @@ process.once('exit', () => rmSync(spools, { recursive: true, force: true }));
 const spoolOf = new WeakMap<Stage, string>();
 
 /** The reconciler while MySQL refuses final states, with a disk to keep them on, and the replay once the object is gone. */
-export function releasingProcess(stage: Stage, ports: FaultyPorts, read: Read): Process {
+export function spoolingProcess(stage: Stage, ports: FaultyPorts, read: Read): Process {
   const directory = spoolOf.get(stage) ?? mkdtempSync(join(spools, 'cell-'));
   spoolOf.set(stage, directory);
   const spool = new Spool({
@@ -92,7 +92,7 @@ export function releasingProcess(stage: Stage, ports: FaultyPorts, read: Read): 
     sensitive: maskedValues,
     logger: tracesOf(stage).logger,
   });
-  const outage: OutageRelease = {
+  const outage: OutagePolicy = {
     isDue: () => true,
     keep: (unsaved) => ports.other('disk: append', () => spool.append(unsaved)),
   };
@@ -108,7 +108,7 @@ export function releasingProcess(stage: Stage, ports: FaultyPorts, read: Read): 
 }
 
 /** The sweep that guards what slipped past admission, and then the reconciler. */
-export function adoptingProcess(stage: Stage, ports: FaultyPorts, read: Read): Process {
+export function sweepingProcess(stage: Stage, ports: FaultyPorts, read: Read): Process {
   const reconciler = reconcilerProcess(stage, ports, read);
   return {
     work: async () => {
@@ -120,7 +120,7 @@ export function adoptingProcess(stage: Stage, ports: FaultyPorts, read: Read): P
 
 export function sweep(stage: Stage, client: KubeClient, read: Read): Promise<ReconcileResult> {
   const { resource, namespace, name } = stage.ref;
-  const adoption = new Adoption({
+  const finalizerSweep = new FinalizerSweep({
     ...{
       kind: stage.kind,
       resource,
@@ -129,24 +129,24 @@ export function sweep(stage: Stage, client: KubeClient, read: Read): Promise<Rec
       clock: clockOf(stage).clock,
       logger: tracesOf(stage).logger,
     },
-    mayGuard: () => 'yes',
+    mayAddFinalizer: () => 'yes',
     pace: () => Promise.resolve(),
-    onAdopted: () => undefined,
+    onAdded: () => undefined,
   });
-  return adoption.reconcile(`${namespace}/${name}`, { signal: new AbortController().signal });
+  return finalizerSweep.reconcile(`${namespace}/${name}`, { signal: new AbortController().signal });
 }
 
-/** A person who runs `ingester drain`, again if it was broken off, and the reconciler that is still there. */
-export function drainingProcess(stage: Stage, ports: FaultyPorts, read: Read): Process {
-  const reconciler = reconcilerProcess(stage, ports, read, { mayGuard: () => 'no' });
+/** An operator who runs `ingester uninstall`, again if it was broken off, and the reconciler that is still there. */
+export function uninstallingProcess(stage: Stage, ports: FaultyPorts, read: Read): Process {
+  const reconciler = reconcilerProcess(stage, ports, read, { mayAddFinalizer: () => 'no' });
   return {
     work: async () => {
-      await drain({
+      await uninstall({
         client: narrowed(ports.client, stage.ref),
         kinds: [{ kind: stage.kind, resource: stage.ref.resource }],
         namespace: stage.ref.namespace,
         clock: leapingClock(),
-        progress: { note: () => undefined, released: () => undefined },
+        progress: { note: () => undefined, finalizersRemoved: () => undefined },
         timeoutMs: LEAP_MS * 50,
         signal: new AbortController().signal,
       });
@@ -169,14 +169,14 @@ function narrowed(client: KubeClient, { resource, name }: ObjectRef): KubeClient
 
 /** As the bundle installs it. */
 export async function createMarker({ client, ref: { namespace, name } }: Stage): Promise<void> {
-  const metadata = { namespace, name: `${DRAIN_MARKER}-${name}` };
+  const metadata = { namespace, name: `${UNINSTALL_MARKER}-${name}` };
   const marker = { apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { phase: 'active' } };
   await client.create(configMaps, namespace, marker);
 }
 
 const LEAP_MS = 2000;
 
-/** Whoever waits is done waiting, and has waited for long. */
+/** A waiting process is done waiting at once, and has waited for long. */
 function leapingClock(): Clock {
   let now = 0;
   return {
@@ -199,7 +199,7 @@ function withoutFinish(storage: MetadataStorage): MetadataStorage {
 
 const restored = new WeakSet<Stage>();
 
-/** A person who runs the command until it succeeds or says that the name is in use, and then the reconciler. */
+/** An operator who runs the command until it succeeds or says that the name is in use, and then the reconciler. */
 export function restoringProcess(stage: Stage, ports: FaultyPorts, read: Read): Process {
   const { namespace, name, resource } = stage.ref;
   const { client, storage } = ports;

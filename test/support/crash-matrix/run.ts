@@ -5,15 +5,15 @@
 // two faulty ports, and gives its `work`: one attempt, such as one reconcile of the key. An attempt that throws is made
 // again, one that asks for a delay is made again after it, and one that is done is made again if the object has changed
 // meanwhile, as a watch would see to it. Steps are not declared: every call to a port is one. `expected` is how it ends
-// where nobody interferes. The laws of history.ts are checked after every cell, so a flow declares none.
+// where no other client interferes. The laws of history.ts are checked after every cell, so a flow declares none.
 import type { KindDefinition } from '../../../src/api/kind.ts';
 import { type KubernetesObject, needsFinalizer } from '../../../src/api/object.ts';
 import type { KubeClient, ObjectRef } from '../../../src/kube/client.ts';
-import { isKubeError } from '../../../src/kube/errors.ts';
+import { ifFound } from '../../../src/kube/found.ts';
 import type { ReconcileResult } from '../../../src/runtime/reconcile.ts';
 import type { MetadataStorage } from '../../../src/storage/metadata-storage.ts';
 import { type Blow, FaultyPorts, Killed, type Script, type Step, StepCounter } from './faulty.ts';
-import { deletedUnasked, type Evidence, type Released, violations } from './history.ts';
+import { deletedUnasked, type Evidence, type FinalizerRemoval, violations } from './history.ts';
 
 /** The world of one cell: nothing in it is shared with another. */
 export interface Stage {
@@ -26,7 +26,7 @@ export interface Stage {
   wait(milliseconds: number, seen?: string): Promise<void>;
   /** What the API server does on its own, such as admission and garbage collection, has come to rest. */
   rest(): Promise<void>;
-  evidence(released: Released): Promise<Evidence>;
+  evidence(removal: FinalizerRemoval): Promise<Evidence>;
 }
 
 export interface Process {
@@ -39,7 +39,7 @@ export interface FlowUnderTest {
   readonly about: string;
   readonly expected: Ending;
   /** `saved` unless given. */
-  readonly released?: Released;
+  readonly removal?: FinalizerRemoval;
   prepare(stage: Stage): Promise<unknown>;
   /** One round of the sweep that runs beside every flow. */
   sweep(stage: Stage, client: KubeClient, read: Read): Promise<unknown>;
@@ -62,7 +62,7 @@ export type Ending =
 /** Something that happens before a step; what it returns happens to the step itself. */
 export interface Disturbance {
   readonly name: string;
-  /** Somebody else changes the object, so that the flow may rightly end otherwise. */
+  /** Another client changes the object, so that the flow may rightly end otherwise. */
   readonly interferes: boolean;
   /** Steps of this kind only; all unless given. */
   readonly only?: 'MySQL' | 'API server';
@@ -103,11 +103,11 @@ export async function runCell(stage: Stage, flow: FlowUnderTest, at: number, dis
   await flow.prepare(stage);
   const run = new FlowRun(stage, flow, { at, disturbance });
   await run.settle();
-  // Whoever missed something meanwhile finds it when it starts anew.
+  // A process that missed something meanwhile finds it when it starts anew.
   await new FlowRun(stage, flow, undefined).settle();
-  if (flow.released !== 'drained') await sweepAndSettle(stage, flow);
+  if (flow.removal !== 'uninstalled') await sweepAndSettle(stage, flow);
   await stage.rest();
-  const evidence = await stage.evidence(flow.released ?? 'saved');
+  const evidence = await stage.evidence(flow.removal ?? 'saved');
   const ending = endingOf(evidence);
   const found = [...violations(evidence), ...deletedUnasked(evidence.lives, run.counter.deleted), ...run.complaints];
   const forbidden = run.counter.forbiddenCalls.map((call) => `deletes never wait for the webhook: ${call} was called`);
@@ -119,7 +119,7 @@ export async function runCell(stage: Stage, flow: FlowUnderTest, at: number, dis
 /** In the program the sweep runs beside every flow. */
 async function sweepAndSettle(stage: Stage, flow: FlowUnderTest): Promise<void> {
   let found: KubernetesObject | undefined;
-  await flow.sweep(stage, stage.client, async () => (found = await orUndefined(stage.client.get(stage.ref))));
+  await flow.sweep(stage, stage.client, async () => (found = await ifFound(stage.client.get(stage.ref))));
   if (found !== undefined && needsFinalizer(found)) await new FlowRun(stage, flow, undefined).settle();
 }
 
@@ -182,7 +182,7 @@ class FlowRun {
     this.#ports.hasFailed();
     try {
       const result = await this.#process.work();
-      if (this.#ports.hasFailed() && result.kind === 'done' && this.#flow.released !== 'unsaved')
+      if (this.#ports.hasFailed() && result.kind === 'done' && this.#flow.removal !== 'unsaved')
         this.complaints.push('an outage is an error: a call failed and the attempt counted as done');
       if (result.kind === 'requeue-after') return result.delayMs;
       const now = await this.#current();
@@ -220,25 +220,16 @@ class FlowRun {
   async #read(): Promise<KubernetesObject | undefined> {
     const stale = this.#stale;
     this.#stale = undefined;
-    this.#lastRead = stale ?? (await orUndefined(this.#ports.client.get(this.#stage.ref)));
+    this.#lastRead = stale ?? (await ifFound(this.#ports.client.get(this.#stage.ref)));
     return this.#lastRead;
   }
 
   #current(): Promise<KubernetesObject | undefined> {
-    return orUndefined(this.#stage.client.get(this.#stage.ref));
+    return ifFound(this.#stage.client.get(this.#stage.ref));
   }
 }
 
-async function orUndefined(found: Promise<KubernetesObject>): Promise<KubernetesObject | undefined> {
-  try {
-    return await found;
-  } catch (error) {
-    if (isKubeError(error, 'NotFound')) return undefined;
-    throw error;
-  }
-}
-
-function endingOf({ lives, rows, released }: Evidence): Ending {
+function endingOf({ lives, rows, removal }: Evidence): Ending {
   const [first] = lives;
   const state = first === undefined ? undefined : rows.get(first.uid)?.state;
   if (first?.gone === false) {
@@ -246,6 +237,6 @@ function endingOf({ lives, rows, released }: Evidence): Ending {
     return state === 'evicting' ? 'in etcd, row evicting' : 'wedged';
   }
   if (state === undefined) return 'no row';
-  if (released === 'drained' && state === 'live') return 'gone, row live';
+  if (removal === 'uninstalled' && state === 'live') return 'gone, row live';
   return state === 'deleted' || state === 'evicted' ? `row ${state}` : 'wedged';
 }

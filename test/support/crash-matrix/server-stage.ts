@@ -6,11 +6,12 @@ import type { KubernetesObject } from '../../../src/api/object.ts';
 import { isAborted } from '../../../src/base/abort.ts';
 import { CodedError } from '../../../src/base/errors.ts';
 import type { KubeClient, ListPage, WatchEvent } from '../../../src/kube/client.ts';
-import { isKubeError, KubeError } from '../../../src/kube/errors.ts';
+import { KubeError } from '../../../src/kube/errors.ts';
+import { ifFound } from '../../../src/kube/found.ts';
 import type { MetadataStorage, StoredObject } from '../../../src/storage/metadata-storage.ts';
 import { eventually } from '../eventually.ts';
 import { kindNamed } from '../objects.ts';
-import type { Evidence, Released } from './history.ts';
+import type { Evidence, FinalizerRemoval } from './history.ts';
 import { livesOf, observed } from './model-stage.ts';
 import type { Stage } from './run.ts';
 import { SECRET, tracesOf } from './traces.ts';
@@ -71,8 +72,8 @@ export class ServerStages {
   }
 
   /**
-   * Ends a server while nobody is in the middle of a call. Whoever waits before trying again waits until it is back and
-   * what happened is known; calls that are made before fail.
+   * Ends a server while no process is in the middle of a call. A process that waits before it tries again waits until
+   * the server is back and what happened is known; calls that are made before fail.
    */
   async strike({ kill, revive }: Outage): Promise<void> {
     await eventually(() => this.#assertUpToDate(), PATIENCE_MS);
@@ -102,9 +103,9 @@ export class ServerStages {
         await this.#outage;
         await this.#rest(stage);
       },
-      evidence: async (released) => {
+      evidence: async (removal) => {
         await this.#outage;
-        return this.#evidence(stage, versions, released);
+        return this.#evidence(stage, versions, removal);
       },
     };
     return stage;
@@ -184,19 +185,14 @@ export class ServerStages {
     }, PATIENCE_MS);
   }
 
-  async #current(stage: Stage): Promise<KubernetesObject | undefined> {
-    try {
-      return await stage.client.get(stage.ref);
-    } catch (error) {
-      if (isKubeError(error, 'NotFound')) return undefined;
-      throw error;
-    }
+  #current(stage: Stage): Promise<KubernetesObject | undefined> {
+    return ifFound(stage.client.get(stage.ref));
   }
 
   async #evidence(
     stage: Stage,
     versions: ReadonlyMap<string, readonly string[]>,
-    released: Released,
+    removal: FinalizerRemoval,
   ): Promise<Evidence> {
     const lives = livesOf(this.#changes.get(stage.ref.name) ?? []);
     const rows = new Map<string, StoredObject>();
@@ -204,8 +200,8 @@ export class ServerStages {
       const row = await this.#servers.evidence.getById(kind, uid);
       if (row !== undefined) rows.set(uid, row);
     }
-    const { logger, notices } = tracesOf(stage);
-    const traces = JSON.stringify([[...rows.values()], logger.lines, notices]);
-    return { lives, rows, versions, traces, secrets: [SECRET], released };
+    const { logger, events } = tracesOf(stage);
+    const traces = JSON.stringify([[...rows.values()], logger.lines, events]);
+    return { lives, rows, versions, traces, secrets: [SECRET], removal };
   }
 }

@@ -1,7 +1,7 @@
 // A connection to MySQL that falls silent in the middle of a statement: it stays open, and no answer comes.
 import { systemClock } from '../../../src/base/clock.ts';
-import { MysqlMetadataStorage } from '../../../src/storage/mysql/mysql-storage.ts';
 import type { MysqlOptions } from '../../../src/storage/mysql/pool.ts';
+import { MysqlMetadataStorage } from '../../../src/storage/mysql/store/mysql-storage.ts';
 import { type MysqlProxy, startMysqlProxy, type Verdict } from '../mysql-proxy.ts';
 import type { Disturbance } from './run.ts';
 

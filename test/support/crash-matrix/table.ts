@@ -32,7 +32,7 @@ export function cellName(flow: string, at: number, disturbance: string): string 
 }
 
 function pathOf(name: string): string {
-  return join(import.meta.dirname, '../../../docs', name);
+  return join(import.meta.dirname, name);
 }
 
 /** The lines of the tables; a cell without a result is `undefined`. */
@@ -77,8 +77,8 @@ export function assertPage(name: string, matrix: Matrix): void {
 }
 
 /**
- * Compares the flows, their steps, and the results there are with the page. Where somebody interferes the end may depend
- * on who is faster on real servers; the guarantees do not.
+ * Compares the flows, their steps, and the results there are with the page. Where another client interferes the end may
+ * depend on which of the two is faster on real servers; the guarantees do not.
  */
 export function assertPart(name: string, matrix: Matrix): void {
   const page = readFileSync(pathOf(name), 'utf8');
@@ -108,5 +108,5 @@ function linesOf(section: string): readonly (readonly string[])[] {
 }
 
 function stale(name: string): string {
-  return `docs/${name} is not what the tests found; npm run matrix`;
+  return `test/support/crash-matrix/${name} is not what the tests found; npm run matrix`;
 }

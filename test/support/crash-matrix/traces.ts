@@ -6,14 +6,14 @@ export const SECRET = 'very-secret-token';
 
 export interface Traces {
   readonly logger: RecordingLogger;
-  readonly notices: { readonly uid: string; readonly reason: string; readonly note: string }[];
+  readonly events: { readonly uid: string; readonly reason: string; readonly note: string }[];
 }
 
 const known = new WeakMap<Stage, Traces>();
 
 /** What all processes of a stage have said. */
 export function tracesOf(stage: Stage): Traces {
-  const traces = known.get(stage) ?? { logger: new RecordingLogger(), notices: [] };
+  const traces = known.get(stage) ?? { logger: new RecordingLogger(), events: [] };
   known.set(stage, traces);
   return traces;
 }

@@ -3,10 +3,11 @@
 import assert from 'node:assert/strict';
 import type { KubernetesObject } from '../../../src/api/object.ts';
 import { isKubeError } from '../../../src/kube/errors.ts';
+import { getSame } from '../../../src/kube/found.ts';
 import { encodeObject } from '../../../src/proto/encode.ts';
 import type { ObjectRow } from '../../../src/storage/row.ts';
-import { current, judge } from '../../../src/sync/audit.ts';
-import { repairKind } from '../../../src/sync/audit-repair.ts';
+import { judge } from '../../../src/sync/audit/audit.ts';
+import { repairKind } from '../../../src/sync/audit/audit-repair.ts';
 import { toRow } from '../../../src/sync/row.ts';
 import { eventually } from '../eventually.ts';
 import { clockOf } from './processes.ts';
@@ -72,10 +73,10 @@ async function repairRestored(stage: Stage): Promise<void> {
     kinds: [{ kind, resource }],
     encode: encodeObject,
     limits: { maxPercent: 100 },
-    mayGuard: true,
+    mayAddFinalizer: true,
   };
   for (const row of await storage.incarnations(kind, namespace, name, 10)) {
-    const object = await current(context, row);
+    const object = await getSame(context.client, context.resource, row);
     const judged = judge(object, row, object?.metadata.resourceVersion);
     if (judged === undefined) continue;
     const { uid } = row;

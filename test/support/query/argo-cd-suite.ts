@@ -1,10 +1,10 @@
-// The tab in Argo CD, as somebody sees it in a browser.
+// The tab in Argo CD, as a user sees it in a browser.
 import assert from 'node:assert/strict';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { type Reaper, startReaper } from '../../../hack/local/reaper.ts';
-import { allKinds } from '../../../src/api/kinds.ts';
+import { allKinds } from '../../../src/kinds/kinds.ts';
 import { Browser } from '../browser.ts';
 import { type ArgoCd, startArgoCd } from './argo-cd.ts';
 import { type PageSuite, savePicture } from './page-suite.ts';
@@ -51,8 +51,8 @@ export function argoCdSuite({ directory, server, token }: PageSuite): void {
     });
 
     it('says why it shows nothing', async () => {
-      await page().evaluate(`window.show('Model', 'ml', 'nobody')`);
-      await page().sees(/nobody[\s\S]*The Ingester has not stored this object/);
+      await page().evaluate(`window.show('Model', 'ml', 'unknown')`);
+      await page().sees(/unknown[\s\S]*The Ingester has not stored this object/);
       await page().evaluate(`window.show('PipelineRun', 'ml', 'foreign')`);
       await page().sees(/Neither Argo CD nor the account of its token lets you see this/);
       assert.deepEqual(page().complaints, []);

@@ -10,7 +10,7 @@ const TABLE = 'application/json;as=Table;v=v1;g=meta.k8s.io,application/json';
 
 export interface ClientSuite {
   readonly server: () => QueryServer;
-  /** Of somebody who may read models in ml. */
+  /** Of a user who may read models in ml. */
   readonly token: () => string;
   readonly kubeconfig: () => string;
 }
@@ -31,7 +31,7 @@ export function clientSuite({ server, token, kubeconfig }: ClientSuite): void {
     };
     const models = `/apis/${GROUP}/v2/namespaces/ml/models`;
 
-    it('lists metadata only', async () => {
+    it('lists the metadata of objects only', async () => {
       const one = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json';
       const { kind, items = [] } = await get(models, one);
       assert.equal(kind, 'PartialObjectMetadataList');
@@ -52,7 +52,7 @@ export function clientSuite({ server, token, kubeconfig }: ClientSuite): void {
     it('is discovered in one document, without the verb that would empty it with its namespace', async () => {
       const accept = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json';
       const text = JSON.stringify(await get('/apis', accept));
-      assert.match(text, /"resource":"models".*"verbs":\["get","list"\]/);
+      assert.match(text, /"resource":"models".*"verbs":\["get","list","patch"\]/);
       assert.doesNotMatch(text, /"delete/);
     });
 

@@ -1,4 +1,4 @@
-// The page as somebody sees it in a browser.
+// The page as a user sees it in a browser.
 import assert from 'node:assert/strict';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,7 +7,7 @@ import { type Reaper, startReaper } from '../../../hack/local/reaper.ts';
 import { Browser } from '../browser.ts';
 import type { QueryServer } from '../query-server.ts';
 
-/** Pictures of the page, for people to look at. */
+/** Pictures of the page, for the developer to look at. */
 const pictures = join(import.meta.dirname, '../../../.local/screenshots');
 
 export function savePicture(name: string, png: Buffer): void {
@@ -20,13 +20,13 @@ export function savePicture(name: string, png: Buffer): void {
 export interface PageSuite {
   readonly directory: () => string;
   readonly server: () => QueryServer;
-  /** Of somebody who may read models in ml, where `evicted` is, and nothing else. */
+  /** Of a user who may read models in ml, where `evicted` is, and nothing else. */
   readonly token: () => Promise<string>;
   readonly kubectl: (...args: readonly string[]) => Promise<string>;
 }
 
 export function pageSuite({ directory, server, token, kubectl }: PageSuite): void {
-  describe('the page for people', () => {
+  describe('the web page', () => {
     let browser: Browser | undefined;
     let reaper: Reaper | undefined;
     const page = (): Browser => {
@@ -49,7 +49,7 @@ export function pageSuite({ directory, server, token, kubectl }: PageSuite): voi
       await reaper?.dismiss();
     });
 
-    it('shows nothing to somebody without a token, and says what to do', async () => {
+    it('shows nothing to a user without a token, and says what to do', async () => {
       await page().open(`${server().url}/ui/`);
       await page().sees(/Bearer token of the cluster/);
       await picture('login');

@@ -1,6 +1,6 @@
 // "kubectl ingester", as kubectl finds it on PATH.
 import assert from 'node:assert/strict';
-import { mkdirSync, readFileSync, symlinkSync } from 'node:fs';
+import { mkdirSync, symlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { before, describe, it } from 'node:test';
 import { runCommand } from '../../../hack/local/run-command.ts';
@@ -53,7 +53,7 @@ export function pluginSuite({ directory, kubectlPath, kubeconfig, rowState }: Pl
       assert.match(await ok('version'), /^Client version: \d+\.\d+\.\d+\nQuery API version: \d+\.\d+\.\d+\n$/);
     });
 
-    it('lists like kubectl get, and what that cannot ask', async () => {
+    it('lists like kubectl get, and with questions that kubectl get cannot ask', async () => {
       assert.match(await ok('get', 'models', '-n', 'ml'), /^NAME +ALGORITHM .*WHERE +AGE\nevicted +evicted-algorithm/);
       assert.equal(
         await ok('-n', 'ml', 'get', 'models', '--source=deleted', '-o', 'jsonpath={.items[*].metadata.name}'),
@@ -82,17 +82,31 @@ export function pluginSuite({ directory, kubectlPath, kubeconfig, rowState }: Pl
       assert.equal((await ok('history', 'model', 'deleted', '-n', 'ml')).trim().split('\n').length, 3);
     });
 
-    it('does what docs/query.md shows', async () => {
-      const page = readFileSync(join(sources, '../docs/query.md'), 'utf8');
-      const commands = [...page.matchAll(/^kubectl ingester (.+)$/gm)].map(([, command = '']) => command);
-      assert.ok(commands.length >= 12);
-      for (const command of commands) {
-        const words = [...command.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, word]) => quoted ?? word ?? '');
-        assert.notEqual((await ok(...words)).trim(), '', command);
-      }
+    it('changes labels and annotations of an evicted object, and of no living one', async () => {
+      const evicted = ['model', 'evicted', '-n', 'ml'];
+      assert.match(await ok('label', ...evicted, 'reviewed=yes', 'none-'), /labels changed, resourceVersion \d+\n/);
+      assert.match(await ok('annotate', 'model/evicted', '-n', 'ml', 'note=a', '--dry-run'), /annotations .*dry run/);
+      const found = ['get', 'models', '-n', 'ml', '-l', 'reviewed=yes', '-o', 'name'];
+      assert.equal(await ok(...found), 'model.stored.michelangelo.api/evicted\n');
+      const overwrite = await plugin('label', ...evicted, 'reviewed=no');
+      assert.equal(overwrite.code, 2, overwrite.stderr);
+      assert.match(overwrite.stderr, /already has the value "yes"; --overwrite changes it/);
+      const old = await plugin('label', ...evicted, 'reviewed=no', '--overwrite', '--resource-version=1');
+      assert.equal(old.code, 1, old.stderr);
+      assert.match(old.stderr, /the precondition resourceVersion is 1, but the object has/);
+      assert.match((await plugin('label', 'model/kept', '-n', 'ml', 'a=b')).stderr, /"kept" is in the cluster/);
     });
 
-    it('restores, and deletes without waiting or waiting', async () => {
+    it('deletes evicted objects by a selector, after showing them', async () => {
+      const reviewed = ['delete', 'models', '-n', 'ml', '-l', 'reviewed=yes'];
+      assert.match(await ok(...reviewed, '--dry-run'), /^1 evicted models in ml would be deleted.*\n {2}evicted\n/);
+      assert.match((await plugin(...reviewed)).stderr, /takes --yes/);
+      assert.equal(await rowState('evicted'), 3);
+      assert.equal(await ok(...reviewed, '--yes'), '1 models in ml deleted\n');
+      assert.equal(await rowState('evicted'), 2);
+    });
+
+    it('restores an object, and deletes one with and without waiting', async () => {
       assert.match(await ok('restore', 'model', 'evicted', '-n', 'ml', '--dry-run'), /would be restored, from uid/);
       assert.match(await ok('restore', 'model', 'evicted', '-n', 'ml'), /restored as uid/);
       const restored = await run('kubectl', 'get', 'models.michelangelo.api', 'evicted', '-n', 'ml', '-o', 'json');
@@ -105,7 +119,7 @@ export function pluginSuite({ directory, kubectlPath, kubeconfig, rowState }: Pl
       await eventually(async () => assert.equal(await rowState('evicted'), 2));
     });
 
-    it('deletes by plain kubectl too', async () => {
+    it('lets plain kubectl delete a stored object too', async () => {
       const { code, stdout, stderr } = await run('kubectl', ...stored('delete'), 'kept', '--wait=false');
       assert.equal(code, 0, stderr);
       assert.match(stdout, /"kept" deleted/);
@@ -113,13 +127,13 @@ export function pluginSuite({ directory, kubectlPath, kubeconfig, rowState }: Pl
       assert.match((await run('kubectl', ...stored('delete'), 'kept')).stderr, /NotFound/);
     });
 
-    it('says how everything is', async () => {
+    it('prints the status, the summary and a preview of evictions', async () => {
       assert.match(await ok('status'), /MySQL answers/);
       assert.match(await ok('summary'), /^KIND +LIVE +EVICTED +DELETED +COMPLETE\n[\s\S]*Model +\d+/);
       assert.match(await ok('evict', '--dry-run'), /No eviction rule is configured/);
     });
 
-    it('has an exit code for each kind of failure, and says what is wrong', async () => {
+    it('has an exit code and a message for each kind of failure', async () => {
       const failing = async (...args: readonly string[]) => {
         const { code, stderr } = await plugin(...args);
         return `${code} ${stderr.replaceAll('\n', ' ')}`;

@@ -103,7 +103,7 @@ export function apiServerFaults(world: () => World): void {
     async (watched, { controlPlane, write }) => {
       controlPlane.apiServer.kill('SIGSTOP');
       try {
-        // Nobody says that the connection is dead, so only the deadline can find out.
+        // No packet says that the connection is dead, so only the deadline can find out.
         await watched.logs('The watch broke; resuming it');
         await delay(FREEZE_MS);
       } finally {
@@ -124,7 +124,7 @@ export function apiServerFaults(world: () => World): void {
   );
 }
 
-/** Refusals say how long to wait; nobody may come sooner. */
+/** Refusals say how long to wait; no request may come sooner. */
 function assertApart(requests: readonly Proxied[], milliseconds: number): void {
   for (const [index, { atMs }] of requests.entries()) {
     const next = requests[index + 1];

@@ -2,11 +2,12 @@
 import assert from 'node:assert/strict';
 import { CodedError } from '../../../src/base/errors.ts';
 import type { HttpKubeClient } from '../../../src/kube/http/http-client.ts';
+import { configMaps } from '../../../src/kube/resources.ts';
 import { type EventHandler, type EventQueue, enqueueForObject } from '../../../src/runtime/handler.ts';
 import { done, type Reconcile, type ReconcileContext } from '../../../src/runtime/reconcile.ts';
 import { eventually } from '../eventually.ts';
 import { jumpingClock } from '../jumping-clock.ts';
-import { configMaps, keyOf, scenario } from './watched.ts';
+import { keyOf, scenario } from './watched.ts';
 import { NS, type World } from './world.ts';
 
 const models = { group: 'michelangelo.api', version: 'v2', plural: 'models' };
@@ -113,7 +114,6 @@ function throwingHandler(): Thrower {
     create: after((event, queue) => inner.create(event, queue)),
     update: after((event, queue) => inner.update(event, queue)),
     delete: after((event, queue) => inner.delete(event, queue)),
-    generic: after((event, queue) => inner.generic(event, queue)),
   };
   return { handler, thrown: () => thrown, startThrowing: () => (throwing = true) };
 }

@@ -6,9 +6,10 @@ import { systemClock } from '../../../src/base/clock.ts';
 import { isKubeError, type KubeReason } from '../../../src/kube/errors.ts';
 import { HttpKubeClient } from '../../../src/kube/http/http-client.ts';
 import { PooledTransport } from '../../../src/kube/http/transport.ts';
+import { configMaps } from '../../../src/kube/resources.ts';
 import { eventually } from '../eventually.ts';
 import { jumpingClock } from '../jumping-clock.ts';
-import { configMaps, scenario } from './watched.ts';
+import { scenario } from './watched.ts';
 import { NS, type World } from './world.ts';
 
 /** Files are read again after less than this. */

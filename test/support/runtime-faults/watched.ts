@@ -8,6 +8,7 @@ import type { Resource } from '../../../src/kube/client.ts';
 import { HttpKubeClient } from '../../../src/kube/http/http-client.ts';
 import { PooledTransport } from '../../../src/kube/http/transport.ts';
 import { Informer } from '../../../src/kube/informer.ts';
+import { configMaps } from '../../../src/kube/resources.ts';
 import { IdentityStore } from '../../../src/kube/store.ts';
 import { Controller } from '../../../src/runtime/controller.ts';
 import { type EventHandler, enqueueForObject } from '../../../src/runtime/handler.ts';
@@ -30,7 +31,6 @@ export interface WatchedOptions {
   readonly reconcileTimeoutMs?: number;
 }
 
-export const configMaps: Resource = { group: '', version: 'v1', plural: 'configmaps' };
 const LIMIT_MS = 60_000;
 
 export class Watched {

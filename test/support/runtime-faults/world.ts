@@ -1,4 +1,4 @@
-// The API server that the faults happen to, the ways to it, and somebody who writes to it.
+// The API server that the faults happen to, the ways to it, and a client that writes to it.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type ControlPlane, startControlPlane } from '../../../hack/local/control-plane.ts';
@@ -7,6 +7,7 @@ import { startTcpProxy, type TcpProxy } from '../../../hack/local/tcp-proxy.ts';
 import { objectKey } from '../../../src/api/object.ts';
 import { systemClock } from '../../../src/base/clock.ts';
 import type { Resource } from '../../../src/kube/client.ts';
+import { configMapRef } from '../../../src/kube/config-map.ts';
 import { HttpKubeClient } from '../../../src/kube/http/http-client.ts';
 import { PooledTransport } from '../../../src/kube/http/transport.ts';
 import { eventually } from '../eventually.ts';
@@ -114,12 +115,11 @@ async function versionsOf(client: HttpKubeClient, resource: Resource): Promise<R
 }
 
 function writer(controlPlane: ControlPlane): () => Promise<void> {
-  const resource = { group: '', version: 'v1', plural: 'configmaps' };
   const options = { fieldManager: 'test', force: true };
   let round = 0;
   const writeOne = async (client: HttpKubeClient, index: number): Promise<void> => {
     const name = `object-${(round * 7 + index) % NAMES}`;
-    const ref = { resource, namespace: NS, name };
+    const ref = configMapRef(NS, name);
     const object = (value: string): object => ({
       apiVersion: 'v1',
       kind: 'ConfigMap',

@@ -6,7 +6,7 @@ import { compareApiVersions } from '../../../src/api/api-version.ts';
 const ordered = ['v1alpha1', 'v1alpha2', 'v2alpha1', 'v1beta1', 'v1beta10', 'v2beta1', 'v1', 'v2', 'v10'];
 
 describe('the order of API versions', () => {
-  it('is that of Kubernetes', () => {
+  it('is the order of Kubernetes', () => {
     for (const [left, from] of ordered.entries()) {
       for (const [right, to] of ordered.entries()) {
         const expected = left === right ? 'same' : left < right ? 'newer' : 'older';

@@ -40,7 +40,7 @@ describe('the time of a deletion', () => {
     });
   }
 
-  it('is nothing for a living object', () => {
+  it('is undefined for a live object', () => {
     assert.equal(deletionTimeOf({ metadata: { creationTimestamp, generation: 1 } }, now), undefined);
     assert.equal(isBornDeleting({ metadata: { generation: 1 } }), false);
   });

@@ -29,13 +29,13 @@ async function majorCollections(prepare: string): Promise<number> {
 
 describe('the heap of the reconciler', () => {
   it('is collected as a whole less often than V8 would for one of this size', async () => {
-    const url = new URL('../../../src/app/heap.ts', import.meta.url).href;
+    const url = new URL('../../../src/app/reconciler/heap.ts', import.meta.url).href;
     const before = await majorCollections('');
     const after = await majorCollections(`import { letHeapGrow } from '${url}'; letHeapGrow();`);
     assert.ok(before > 2 && after > 0 && after < before, `${before} collections without, ${after} with`);
   });
 
-  it('is asked for when the role starts', async () => {
+  it('is configured when the role starts', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'heap-'));
     const [watching, configuration] = [join(folder, 'watching.mjs'), join(folder, 'config.yaml')];
     writeFileSync(
@@ -49,7 +49,7 @@ describe('the heap of the reconciler', () => {
     writeFileSync(
       configuration,
       `metadataStorage: { enableMetadataStorage: true }
-mysql: { host: nowhere.invalid, user: nobody, database: none }
+mysql: { host: nowhere.invalid, user: none, database: none }
 kubernetes: { kubeconfig: ${join(folder, 'missing')} }`,
     );
     const main = join(import.meta.dirname, '../../../src/main.ts');

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { lifecycleChecks, watchForLifecycle } from '../../../src/app/lifecycle-watches.ts';
-import { createWatchdog } from '../../../src/app/watchdog.ts';
-import { createMetrics } from '../../../src/base/metrics.ts';
+import { createWatchdog } from '../../../src/app/health.ts';
+import { lifecycleChecks, watchForLifecycle } from '../../../src/app/lifecycle/lifecycle-watches.ts';
+import { createMetrics } from '../../../src/metrics/metrics.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { RecordingLogger } from '../../support/recording-logger.ts';
 import { ScriptedClient } from '../kube/scripted-client.ts';

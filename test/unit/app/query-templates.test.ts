@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
-import { queryTemplates } from '../../../src/app/query-templates.ts';
+import { queryTemplates } from '../../../src/app/query/query.ts';
 import { ConfigurationError, loadConfiguration } from '../../../src/config/load.ts';
 import { modelKind } from '../../support/objects.ts';
 
@@ -17,7 +17,7 @@ describe('query templates of the configuration', () => {
     return queryTemplates(loadConfiguration({ file, env: {} }));
   }
 
-  it('are those of docs/storage.md beside the shipped ones', () => {
+  it('are the examples of docs/storage.md beside the shipped templates', () => {
     const [, example = ''] = /```yaml\n(query:\n[^`]*)```/.exec(readFileSync('docs/storage.md', 'utf8')) ?? [];
     const templates = load(example);
     const ids = templates.forKind(modelKind).map(({ id }) => id);
@@ -51,12 +51,12 @@ describe('query templates of the configuration', () => {
     );
   });
 
-  it('are none of a kind that is not ingested', () => {
+  it('are refused for a kind that is not ingested', () => {
     const yaml = 'ingester: { kinds: [Project] }\nquery: { templates: [{ id: a, kind: Model, description: a }] }';
     assert.throws(() => load(yaml), /query\.templates\[0\]\.kind: "Model" is no kind that is ingested/);
   });
 
-  it('must be a list', () => {
+  it('are refused where they are not a list', () => {
     assert.throws(
       () => load('query: { templates: { id: a } }'),
       /query\.templates: expected a list of query templates/,

@@ -54,7 +54,7 @@ describe('the registration of the query API, when a role ends', () => {
     assert.ok(registrations.object(REGISTRATION) !== undefined);
   });
 
-  it('is none of the concern of a role that may not look at it, or finds none', async () => {
+  it('is left alone by a role that may not read it, or finds none', async () => {
     for (const reason of ['Forbidden', 'NotFound'] as const) {
       const { registrations, run } = setUp('2026-01-01T00:00:00Z');
       registrations.failures.push({ call: 'get', error: new KubeError(reason, 'no') });

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
-import { watchStorageSwitch } from '../../../src/app/storage-switch.ts';
+import { watchStorageSwitch } from '../../../src/app/webhook/webhook.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { RecordingLogger } from '../../support/recording-logger.ts';
 
@@ -23,7 +23,7 @@ function setUp(content?: string) {
 }
 
 describe('the storage switch of the webhook', () => {
-  it('is off where the file of the reconciler says so in so many words', () => {
+  it('is off only where the file of the reconciler sets it to false', () => {
     for (const content of [OFF, 'metadataStorage: { enableMetadataStorage: "false" }', `mysql: {host: db}\n${OFF}`]) {
       const { off, logger } = setUp(content);
       assert.equal(off(), true, content);
@@ -31,7 +31,7 @@ describe('the storage switch of the webhook', () => {
     }
   });
 
-  it('is on wherever the file does not say so: an object that is not guarded can be lost', () => {
+  it('is on wherever the file does not set it to false: an object that is not guarded can be lost', () => {
     const unclear = [
       undefined,
       '',
@@ -47,7 +47,7 @@ describe('the storage switch of the webhook', () => {
     }
   });
 
-  it('goes on within ten seconds without a restart, also where the file goes', async () => {
+  it('turns on within ten seconds without a restart, also where the file is removed', async () => {
     for (const change of [
       ({ write }: ReturnType<typeof setUp>) => write(ON),
       ({ remove }: ReturnType<typeof setUp>) => remove(),
@@ -59,7 +59,7 @@ describe('the storage switch of the webhook', () => {
     }
   });
 
-  it('goes off at a start only: the reconciler may still run on the file of before', async () => {
+  it('turns off at a start only: the reconciler may still run on the file of before', async () => {
     const { clock, off, write } = setUp(ON);
     write(OFF);
     await clock.advance(60_000);

@@ -5,7 +5,7 @@ import { ByteBudget } from '../../../src/base/byte-budget.ts';
 import { CodedError } from '../../../src/base/errors.ts';
 
 describe('ByteBudget', () => {
-  it('gives what is there, and again what was given back', () => {
+  it('gives free bytes, and again bytes that were given back', () => {
     const budget = new ByteBudget(10);
     assert.deepEqual([budget.tryTake(6), budget.tryTake(5), budget.tryTake(4)], [true, false, true]);
     budget.give(6);
@@ -13,7 +13,7 @@ describe('ByteBudget', () => {
     assert.equal(budget.used, 10);
   });
 
-  it('gives one more than all there is when nobody else has any', () => {
+  it('gives a caller more than all there is when no other caller has any', () => {
     const budget = new ByteBudget(10);
     assert.equal(budget.tryTake(25), true);
     assert.equal(budget.tryTake(1), false);

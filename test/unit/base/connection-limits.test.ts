@@ -13,20 +13,20 @@ const aConnection = (phase: Phase, ageMs: number, address = '10.0.0.1'): Connect
 });
 
 describe('leastDeserving', () => {
-  it('names a slow connection before an idle one, and that before one that has just begun', () => {
+  it('names a slow connection before an idle one, and an idle one before a connection that has just begun', () => {
     const [slow, idle, fresh] = [aConnection('body', 1500), aConnection('idle', 1), aConnection('head', 10)];
     assert.equal(leastDeserving([fresh, idle, slow], NOW), slow);
     assert.equal(leastDeserving([fresh, idle], NOW), idle);
     assert.equal(leastDeserving([fresh], NOW), fresh);
   });
 
-  it('names one of the address that has the most, and of those the oldest', () => {
+  it('names the oldest connection of the address that has the most', () => {
     const [oldest, other] = [aConnection('opening', 900, '10.0.0.9'), aConnection('opening', 800, '10.0.0.9')];
     const honest = aConnection('opening', 950, '10.0.0.1');
     assert.equal(leastDeserving([honest, other, oldest], NOW), oldest);
   });
 
-  it('never names one whose request is being answered', () => {
+  it('never names a connection whose request is being answered', () => {
     fc.assert(
       fc.property(
         fc.array(fc.tuple(fc.constantFrom<Phase>('opening', 'idle', 'head', 'body', 'answering'), fc.nat(99_000))),

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { contentHash } from '../../../src/base/content-hash.ts';
-import { sha256Hex } from '../../../src/base/hash.ts';
+import { contentHash, sha256Hex } from '../../../src/base/hash.ts';
 import { canonicalJson, isJsonObject } from '../../../src/base/json.ts';
 import { parseLossless } from '../../../src/base/lossless-json.ts';
 
@@ -17,7 +16,7 @@ function sortedCopy(value: unknown): unknown {
 const anyJson = fc.jsonValue({ maxDepth: 5 }).map((value): unknown => JSON.parse(JSON.stringify(value)));
 
 describe('contentHash', () => {
-  it('is that of the JSON with sorted keys, whatever order the keys have and whether the text is given', () => {
+  it('is the hash of the JSON with sorted keys, whatever order the keys have and whether the text is given', () => {
     fc.assert(
       fc.property(anyJson, fc.boolean(), (value, sorted) => {
         const given = sorted ? sortedCopy(value) : value;

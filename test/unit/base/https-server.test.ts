@@ -136,8 +136,8 @@ describe('an HTTPS server under attack', () => {
     await start({ most: 1 });
     const idle = await open();
     await ask(idle);
-    const farewell = once(idle, 'data') as Promise<[Buffer]>;
+    const closing = once(idle, 'data') as Promise<[Buffer]>;
     assert.equal(await ask(await open()), 'HTTP/1.1 200 OK');
-    assert.match((await farewell)[0].toString(), /^HTTP\/1.1 503 .*\r\nRetry-After: 0\r\n/);
+    assert.match((await closing)[0].toString(), /^HTTP\/1.1 503 .*\r\nRetry-After: 0\r\n/);
   });
 });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { LogLimit } from '../../../src/base/log-limit.ts';
+import { LogLimit } from '../../../src/base/rate-limits.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 
 describe('a limit of lines in the log', () => {

@@ -2,13 +2,13 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { Histogram, Registry } from 'prom-client';
-import { HotHistogram } from '../../../src/base/metrics-histogram.ts';
+import { HotHistogram } from '../../../src/metrics/histogram.ts';
 
 const options = { name: 'test_seconds', help: 'A test', labelNames: ['name', 'controller'], buckets: [0.1, 1, 10] };
 const labels = { name: 'n', controller: 'c' };
 
 describe('HotHistogram', () => {
-  it('is exposed as a histogram of the library is, whatever was observed', async () => {
+  it('is exposed like a histogram of the library, whatever was observed', async () => {
     const values = fc.array(fc.oneof(fc.constantFrom(0, 0.1, 1, 10), fc.double({ min: 0, max: 100, noNaN: true })));
     await fc.assert(
       fc.asyncProperty(values, async (observed) => {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Registry } from 'prom-client';
-import { WatchdogMetrics } from '../../../src/base/metrics-watchdog.ts';
 import { Watchdog } from '../../../src/base/watchdog.ts';
+import { WatchdogMetrics } from '../../../src/metrics/manager.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { RecordingLogger } from '../../support/recording-logger.ts';
 
@@ -57,7 +57,7 @@ describe('Watchdog', () => {
     await end();
   });
 
-  it('one stalled work among many that get on is a problem', async () => {
+  it('one stalled work among many that make progress is a problem', async () => {
     const { clock, watchdog, end } = start();
     const stalled = watchdog.register('write', LIMIT_MS);
     for (let round = 0; round < 10; round += 1) {
@@ -69,7 +69,7 @@ describe('Watchdog', () => {
     await end();
   });
 
-  it('what was broken off stays a problem while its next attempts get nowhere, and until one gets on', async () => {
+  it('work that was broken off stays a problem until one of its next attempts makes progress', async () => {
     const { clock, watchdog, end } = start();
     const first = watchdog.register('list models', LIMIT_MS, () => first.done());
     await clock.advance(LIMIT_MS + 5000);
@@ -83,7 +83,7 @@ describe('Watchdog', () => {
     await end();
   });
 
-  it('what was broken off and is never tried again is no problem for ever', async () => {
+  it('work that was broken off and is never tried again stops being a problem', async () => {
     const { clock, watchdog, end } = start();
     const work = watchdog.register('reconcile models', LIMIT_MS, () => work.done());
     await clock.advance(LIMIT_MS + 5000);

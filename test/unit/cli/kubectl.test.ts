@@ -21,7 +21,7 @@ describe('the plugin', () => {
     assert.throws(() => kindAndName('pod', undefined), /There is no kind "pod"; there are projects,/);
   });
 
-  it('says by its exit code what kind of failure it was', () => {
+  it('has an exit code for each kind of failure', () => {
     assert.equal(pluginExitCode(new KubeError('NotFound', '')), 4);
     assert.equal(pluginExitCode(new KubeError('Forbidden', '')), 5);
     assert.equal(pluginExitCode(new KubeError('Unavailable', '')), 6);
@@ -29,7 +29,7 @@ describe('the plugin', () => {
     assert.equal(pluginExitCode(new KubeError('Conflict', '')), 1);
   });
 
-  it('prints for programs what was stored, large integers too', () => {
+  it('prints stored objects for programs as they were stored, large integers too', () => {
     const object = parseLossless(
       '{"kind":"Model","metadata":{"name":"m"},"spec":{"id":9007199254740993}}',
     ) as JsonObject;

@@ -3,9 +3,14 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
-import { storageEnabled } from '../../../src/config/gates.ts';
-import { configurationKeys } from '../../../src/config/keys.ts';
-import { ConfigurationError, loadConfiguration } from '../../../src/config/load.ts';
+import { storageEnabled } from '../../../src/config/feature-switches.ts';
+import {
+  ConfigurationError,
+  configurationKeys,
+  loadConfiguration,
+  loadTaskConfiguration,
+  taskKeys,
+} from '../../../src/config/load.ts';
 import type { Configuration } from '../../../src/config/schema.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'config-'));
@@ -41,7 +46,7 @@ describe('configuration', () => {
     );
   });
 
-  it('reads a file', () => {
+  it('is read from a file', () => {
     const { ingester, mysql } = load(
       'mysql: {host: db, port: 3307}\ningester: {requeuePeriod: 1m30s, requeuePeriodMap: {Model: 500ms}, kinds: [Model, CachedOutput]}',
     );
@@ -56,11 +61,11 @@ describe('configuration', () => {
     const env = { INGESTER_MYSQL_HOST: 'from-env', INGESTER_MYSQL_PORT: '1234', INGESTER_MYSQL_ENABLED: 'true' };
     const { mysql } = load('mysql: {host: from-file, user: u}', env);
     assert.deepEqual([mysql.host, mysql.port, mysql.enabled, mysql.user], ['from-env', 1234, true, 'u']);
-    const named = configurationKeys().filter(({ env: name }) => name !== undefined);
+    const named = [...configurationKeys, ...taskKeys].filter(({ env: name }) => name !== undefined);
     assert.equal(new Set(named.map(({ env: name }) => name)).size, named.length);
   });
 
-  it('expands variables and their defaults, and names those that are missing', () => {
+  it('expands variables and their defaults, and names the missing variables', () => {
     assert.equal(load('mysql: {host: "${DB_HOST:fallback}"}').mysql.host, 'fallback');
     assert.equal(load('mysql: {host: "${DB_HOST:fallback}"}', { DB_HOST: 'set' }).mysql.host, 'set');
     assert.match(problems('mysql: {host: "${DB_HOST}"}')['mysql.host'] ?? '', /DB_HOST is not set/);
@@ -116,9 +121,43 @@ ingester: {kinds: [Foo], requeuePeriod: soon, requeuePeriodMap: {Bar: 1s}, concu
     ]);
     assert.match(found['ingester.kinds.0'] ?? '', /unknown kind "Foo"; known kinds: Project, /);
     assert.match(found['metadataStorage.deletionDelay'] ?? '', /never had an effect/);
+    assert.equal(found['mysql.hots'], 'unknown key; the nearest known key is mysql.host');
   });
 
-  it('says what is wrong with a file that is no map, not YAML, or not there', () => {
+  it('names the nearest known key for an unknown one, of a section and of a rule too', () => {
+    const rule = '{name: r, kinds: [PipelineRun], keepLast: 1, finishdFor: 1h}';
+    const found = problems(`mysq: {}\nmysql: {maxOpenConnections: 5}\neviction: {rules: [${rule}]}`);
+    assert.deepEqual(found, {
+      mysq: 'unknown key; the nearest known key is mysql',
+      'mysql.maxOpenConnections': 'unknown key; the nearest known key is mysql.maxOpenConns',
+      'eviction.rules.0.finishdFor': 'unknown key; the nearest known key is eviction.rules.finishedFor',
+    });
+  });
+
+  it('leaves the sections of tasks to the tasks, which refuse what is wrong in them', () => {
+    const yaml = 'clone: {hots: source, passwordFile: "${NOT_SET}"}\nmysql: {host: db}';
+    assert.equal(load(yaml).mysql.host, 'db');
+    assert.equal('clone' in load(yaml), false);
+    const file = join(directory, 'config.yaml');
+    const env = { NOT_SET: '/password', INGESTER_CLONE_HOST: 'from-env' };
+    assert.throws(() => loadTaskConfiguration({ file, env }), /clone\.hots: .*nearest known key is clone\.host/);
+    writeFileSync(file, 'clone: {passwordFile: "${NOT_SET}"}');
+    const { clone } = loadTaskConfiguration({ file, env });
+    assert.deepEqual([clone.host, clone.passwordFile, clone.port], ['from-env', '/password', 3306]);
+  });
+
+  it('reads an address with a host, with a port alone, and of IPv6, and refuses others', () => {
+    const addressOf = (text: string) => load(`server: {bindAddress: '${text}'}`).server.bindAddress;
+    assert.deepEqual(addressOf('127.0.0.1:9443'), { host: '127.0.0.1', port: 9443 });
+    assert.deepEqual(addressOf(':6443'), { host: '0.0.0.0', port: 6443 });
+    assert.deepEqual(addressOf('[::1]:6443'), { host: '::1', port: 6443 });
+    assert.deepEqual(load('').health.bindAddress, { host: '0.0.0.0', port: 8081 });
+    for (const wrong of ['localhost', '1.2.3.4:70000', '::1:80']) {
+      assert.match(problems(`health: {bindAddress: '${wrong}'}`)['health.bindAddress'] ?? '', /expected an address/);
+    }
+  });
+
+  it('reports a file that is not a map, not YAML, or missing', () => {
     assert.match(Object.values(problems('- a\n- b'))[0] ?? '', /map of sections/);
     assert.ok(Object.values(problems('mysql: {host: [')).length > 0);
     assert.match(Object.values(problems('mysql: {host: a}\nmysql: {host: b}'))[0] ?? '', /unique/);

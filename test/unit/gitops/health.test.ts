@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { Environment } from '@marcbachmann/cel-js';
 import { healthCheckExpressions } from '../../../hack/generate/gitops/cel.ts';
 import { alwaysHealthy, conditionRules, type Health, healthRules } from '../../../hack/generate/gitops/health.ts';
-import { defaultKinds } from '../../../src/api/kinds.ts';
+import { defaultKinds } from '../../../src/kinds/kinds.ts';
 import { enums } from '../../../src/proto/generated/descriptors.ts';
 
 type FluxStatus = 'InProgress' | 'Failed' | 'Current';
@@ -37,12 +37,12 @@ const meaning: Readonly<Record<Health, FluxStatus>> = {
 };
 
 describe('health of objects', () => {
-  it('is told for every kind', () => {
+  it('is known for every kind', () => {
     const told = [...healthRules.map(({ kind }) => kind), ...conditionRules.map(({ kind }) => kind), ...alwaysHealthy];
     assert.deepEqual(told.toSorted(), [...defaultKinds.map(({ kind }) => kind), 'Ingester'].toSorted());
   });
 
-  it('is told for every state the definitions know, and for no other', () => {
+  it('is known for every state of the definitions, and for no other', () => {
     for (const { kind, prefix, states } of healthRules) {
       if (kind === 'Ingester') continue;
       const [name] = Object.keys(enums).filter((each) => each.endsWith(`.${kind}State`));
@@ -59,7 +59,7 @@ describe('health of objects', () => {
 
   for (const { kind, field, prefix, states, without } of healthRules) {
     if (without === 'Healthy') continue;
-    it(`is what Flux makes of each state of ${kind}, and of an object without one`, () => {
+    it(`is what Flux makes of each state of ${kind}, and of an object without a state`, () => {
       for (const [state, health] of Object.entries(states)) {
         assert.equal(fluxStatus(kind, { status: { [field]: `${prefix}${state}` } }), meaning[health], state);
       }
@@ -68,7 +68,7 @@ describe('health of objects', () => {
     });
   }
 
-  it('is what Flux makes of conditions', () => {
+  it('is what Flux makes of conditions of an object', () => {
     const status = (type: string, value: string) => ({
       status: { statusConditions: [{ type, status: `CONDITION_STATUS_${value}` }] },
     });

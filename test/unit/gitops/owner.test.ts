@@ -47,9 +47,9 @@ const table: readonly (readonly [what: string, metadata: Partial<ObjectMeta>, ow
   ],
 ];
 
-describe('who owns an object', () => {
+describe('the owner of an object', () => {
   for (const [what, metadata, expected] of table) {
-    it(`${what}: ${expected ?? 'nobody'}`, () => {
+    it(`${what}: ${expected ?? 'no owner'}`, () => {
       const owner = ownerOf(aModel(metadata));
       assert.equal(owner === undefined ? undefined : describeOwner(owner), expected);
     });
@@ -68,7 +68,7 @@ describe('who owns an object', () => {
     ],
   ];
   for (const [what, metadata, expected] of tombstones) {
-    it(`${what}: ${expected ? 'it can go' : 'it would come back'}`, () => {
+    it(`${what}: ${expected ? 'the object can go' : 'the object would come back'}`, () => {
       const object = aModel(metadata);
       const owner = ownerOf(object);
       assert.ok(owner !== undefined);

@@ -48,7 +48,7 @@ describe('render', () => {
     assert.ok(marked.endsWith(`---\n${configMap}`));
   });
 
-  it('gives the same text for the same input, and marks what is marked already no differently', () => {
+  it('gives the same text for the same input, and leaves a mark that is there already', () => {
     const once = markAll(`${run}---\n${configMap}`);
     assert.equal(markAll(`${run}---\n${configMap}`), once);
     assert.equal(markAll(once), once);

@@ -26,7 +26,7 @@ describe('afterValue', () => {
 });
 
 describe('splitList', () => {
-  it('gives up on what is no list', () => {
+  it('gives up on JSON that is not a list', () => {
     for (const text of ['', '[]', '{}', '{"items":{}}', '{"items":7}', 'plain text', '{"items":[],"items":[]}']) {
       assert.equal(splitList(Buffer.from(text)), undefined, text);
     }

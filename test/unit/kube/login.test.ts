@@ -39,7 +39,7 @@ const read = (text: string): Promise<LoginData> =>
   openLogin({ kubeconfig: file('read.kubeconfig', text), context: '', surroundings: nothing() }).read();
 
 describe('logging in with a kubeconfig', () => {
-  it('reads certificates and tokens that are written in it', async () => {
+  it('reads certificates and tokens that are written in the file', async () => {
     const certificate = await authority.issue({ commonName: 'admin' });
     const user = { name: 'admin', certificate };
     const { tls } = await read(kubeconfigText({ url, caPem: authority.caPem, user }));
@@ -63,7 +63,7 @@ describe('logging in with a kubeconfig', () => {
     assert.deepEqual((await login.read()).headers, { authorization: 'Bearer second' });
   });
 
-  it('reads the kubeconfig again, too', async () => {
+  it('reads the kubeconfig itself again each time', async () => {
     const path = file('replaced.kubeconfig', entry({ token: 'first' }));
     const login = openLogin({ kubeconfig: path, context: '', surroundings: nothing() });
     file('replaced.kubeconfig', entry({ token: 'second' }));
@@ -75,7 +75,7 @@ describe('logging in with a kubeconfig', () => {
     assert.deepEqual(tls, { servername: 'api', rejectUnauthorized: false });
   });
 
-  it('acts as the user, uid and groups it says', async () => {
+  it('acts as the user, uid and groups that the kubeconfig names', async () => {
     const { headers } = await read(entry({ token: 't', as: 'alice', 'as-uid': '7', 'as-groups': ['a', 'b'] }));
     assert.deepEqual(headers, {
       authorization: 'Bearer t',
@@ -85,7 +85,7 @@ describe('logging in with a kubeconfig', () => {
     });
   });
 
-  it('merges the files of KUBECONFIG as kubectl does, and passes over those that are missing', async () => {
+  it('merges the files of KUBECONFIG as kubectl does, and passes over missing files', async () => {
     const first = JSON.stringify({ users: [{ name: 'u', user: { token: 'of the first' } }] });
     const paths = [
       join(folder, 'missing'),
@@ -124,11 +124,11 @@ describe('logging in with a kubeconfig', () => {
       what: 'several things',
       text: () =>
         JSON.stringify({
-          contexts: [{ name: 'x', context: { cluster: 'c', user: 'nobody' } }],
+          contexts: [{ name: 'x', context: { cluster: 'c', user: 'missing' } }],
           clusters: [{ name: 'c', cluster: { server: 'nowhere', 'proxy-url': 'http://proxy' } }],
           'current-context': 'x',
         }),
-      message: /"nowhere" is no URL of a server; proxy-url is not supported; no user "nobody"/,
+      message: /"nowhere" is no URL of a server; proxy-url is not supported; no user "missing"/,
     },
   ];
   for (const { what, text, context = '', message } of wrong) {
@@ -175,7 +175,7 @@ describe('logging in from a pod', () => {
     assert.equal(openLogin({ kubeconfig: '', context: '', surroundings }).server, 'https://[fd00::1]:443');
   });
 
-  it('says what is missing in a pod that is not told where the API server is', () => {
+  it('names the missing variable in a pod without the address of the API server', () => {
     assert.throws(() => openLogin({ kubeconfig: '', context: '', surroundings: pod({}) }), /KUBERNETES_SERVICE_HOST/);
   });
 
@@ -210,14 +210,14 @@ describe('CredentialSource', () => {
   const tokenOf = async (credentials: CredentialSource): Promise<unknown> =>
     (await credentials.get()).headers['authorization'];
 
-  it('reads again after half a minute', async () => {
+  it('reads its files again after half a minute', async () => {
     const { credentials, clock, reads } = source([withToken('a'), withToken('b')]);
     assert.deepEqual([await tokenOf(credentials), await tokenOf(credentials), reads()], ['a', 'a', 1]);
     await clock.advance(30_001);
     assert.equal(await tokenOf(credentials), 'b');
   });
 
-  it('reads again at once after a refusal, and then fails where it cannot', async () => {
+  it('reads its files again at once after a refusal, and then fails where it cannot read them', async () => {
     const { credentials } = source([withToken('a'), withToken('b'), new KubeconfigError('gone')]);
     await credentials.get();
     credentials.expire();
@@ -226,7 +226,7 @@ describe('CredentialSource', () => {
     await assert.rejects(credentials.get(), /gone/);
   });
 
-  it('keeps what it has while the files cannot be read, and looks again after a second', async () => {
+  it('keeps the credentials it has while the files cannot be read, and looks again after a second', async () => {
     const { credentials, clock, reads } = source([withToken('a'), new KubeconfigError('gone'), withToken('b')]);
     await credentials.get();
     await clock.advance(30_001);
@@ -241,7 +241,7 @@ describe('CredentialSource', () => {
     assert.equal(await tokenOf(credentials), 'a');
   });
 
-  it('does not use a certificate before its key is there', async () => {
+  it('does not use a certificate before its key exists', async () => {
     const [old, fresh] = await Promise.all([1, 2].map(() => authority.issue({ commonName: 'a' })));
     assert.ok(old !== undefined && fresh !== undefined);
     const pair = (cert: string, key: string): LoginData => ({ tls: { cert, key }, headers: {} });

@@ -50,7 +50,7 @@ describe('pages of a list', () => {
     assert.deepEqual(limits, [4, 16, 64, 256, 500, 500, 500, 500]);
   });
 
-  it('have so many of the largest objects as fit into the memory', async () => {
+  it('have as many of the largest objects as fit into the memory', async () => {
     const { client, mostSent } = serving(Array.from({ length: 50 }, () => 1.4 * MIB));
     assert.deepEqual(await namesOf(client), named(50));
     assert.ok(mostSent() <= 8 * MIB, `${mostSent()} bytes at once`);
@@ -68,7 +68,7 @@ describe('pages of a list', () => {
     assert.deepEqual(await namesOf(client), named(3));
   });
 
-  it('become smaller where the server takes long for them, though what it sends is small', async () => {
+  it('become smaller where the server takes long for them, though the objects are small', async () => {
     const { client, limits } = serving(Array.from({ length: 400 }, () => 1000));
     const perObjectMs = 20;
     const slow: Pick<KubeClient, 'list'> = {
@@ -125,7 +125,7 @@ describe('pages of a list', () => {
       await assert.rejects(namesOf(forgetting(undefined), 'each-page'), expired);
     });
 
-    it('end where what the server says leads to the same', async () => {
+    it('end where the continue token of the server leads to the same failure', async () => {
       const expired = new KubeError('Expired', 'too old', { continueToken: 'again' });
       await assert.rejects(namesOf({ list: () => Promise.reject(expired) }, 'each-page'), expired);
     });

@@ -1,12 +1,12 @@
 // The scenarios of client-go's reflector, by its names.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { Watchdog } from '../../../src/base/watchdog.ts';
 import type { KubeClient } from '../../../src/kube/client.ts';
 import { KubeError } from '../../../src/kube/errors.ts';
 import { Reflector } from '../../../src/kube/reflector.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { RecordingLogger } from '../../support/recording-logger.ts';
+import { resource, run, watchesOf } from './reflector-fixture.ts';
 import {
   added,
   bookmark,
@@ -19,62 +19,10 @@ import {
   type Step,
 } from './scripted-client.ts';
 
-const resource = { group: 'michelangelo.api', version: 'v2', plural: 'models' };
 const busy = new KubeError('TooManyRequests', 'busy');
 const down = new KubeError('Unavailable', 'connection refused');
 const expired = new KubeError('Expired', 'too old resource version');
 const refusesStreams = new KubeError('Invalid', 'sendInitialEvents is forbidden');
-
-interface Fixture {
-  readonly client: ScriptedClient;
-  readonly clock: FakeClock;
-  readonly logger: RecordingLogger;
-  readonly sink: RecordingSink;
-  readonly reflector: Reflector;
-  readonly watchdog: Watchdog;
-  /** From which version to which the server went back, as the reflector told. */
-  readonly wentBack: readonly string[];
-  /** Stops it and proves that nothing is left. */
-  readonly end: () => Promise<void>;
-}
-
-/** Runs a reflector against watches that do what the scripts say, in turn. */
-async function run(
-  scripts: readonly (readonly Step[])[],
-  lists: ScriptedClient['listScripts'] = [],
-  versions: ScriptedClient['versions'] = [],
-): Promise<Fixture> {
-  const client = new ScriptedClient();
-  client.versions.push(...versions);
-  client.watchScripts.push(...scripts);
-  client.listScripts.push(...lists);
-  const [clock, logger, sink, stop] = [
-    new FakeClock(),
-    new RecordingLogger(),
-    new RecordingSink(),
-    new AbortController(),
-  ];
-  const wentBack: string[] = [];
-  const onWentBack = (from: string, to: string): void => void wentBack.push(`${from} to ${to}`);
-  const watchdog = new Watchdog({ clock, logger });
-  const parts = { client: client as unknown as KubeClient, resource, sink, clock, logger, watchdog, onWentBack };
-  const reflector = new Reflector({ ...parts, random: () => 0 });
-  const finished = Promise.all([reflector.run(stop.signal), watchdog.run(stop.signal)]);
-  await clock.advance(0);
-  const end = async (): Promise<void> => {
-    stop.abort();
-    await finished;
-    assert.deepEqual([clock.pending, client.open], [0, 0], 'a timer or a watch is left');
-  };
-  return { client, clock, logger, sink, reflector, watchdog, wentBack, end };
-}
-
-/** Whether each watch was a streaming list, and from which version it went. */
-function watchesOf({ client }: Fixture): readonly string[] {
-  return client.watches.map(({ sendInitialEvents, resourceVersion }) =>
-    sendInitialEvents === true ? 'list' : `watch ${resourceVersion}`,
-  );
-}
 
 describe('Reflector', () => {
   it('TestReflectorListAndWatchWithErrors: goes on after every error, and sees everything', async () => {
@@ -137,10 +85,10 @@ describe('Reflector', () => {
     });
     const fixture = await run([[refusesStreams], ['wait']], [page('a', 'next'), page('b', undefined)]);
     assert.deepEqual(
-      fixture.client.lists.map(({ limit, continueToken, resourceVersion }) => [limit, continueToken, resourceVersion]),
+      fixture.client.lists.map(({ limit, continueToken }) => [limit, continueToken]),
       [
-        [4, undefined, undefined],
-        [16, 'next', undefined],
+        [4, undefined],
+        [16, 'next'],
       ],
     );
     // The one that was refused has started, too.
@@ -199,67 +147,6 @@ describe('Reflector', () => {
   });
 });
 
-describe('Reflector, after a restore of the server', () => {
-  it('lists again where the server is behind the version it watched, and says so once', async () => {
-    const fixture = await run(
-      [
-        [listEnd('1000'), down],
-        [added('a', '400'), listEnd('500'), 'wait'],
-      ],
-      [],
-      ['450'],
-    );
-    await fixture.clock.advance(800 + 1600);
-    assert.deepEqual(watchesOf(fixture), ['list', 'list']);
-    assert.deepEqual(fixture.wentBack, ['1000 to 450']);
-    assert.equal(fixture.reflector.resourceVersion, '500');
-    assert.equal(fixture.logger.lines.filter(({ level }) => level === 'error').length, 1);
-    await fixture.end();
-  });
-
-  it('says so where a list shows it, too', async () => {
-    const fixture = await run([
-      [listEnd('1000'), expired],
-      [listEnd('500'), 'wait'],
-    ]);
-    assert.deepEqual(fixture.wentBack, ['1000 to 500']);
-    await fixture.end();
-  });
-
-  it('has seen nothing of the new history until that was listed', async () => {
-    const fixture = await run([[listEnd('1000'), down], ['wait']], [], ['450']);
-    await fixture.clock.advance(800);
-    assert.equal(fixture.reflector.resourceVersion, '');
-    await fixture.end();
-  });
-
-  it('resumes the watch where the server is at the same version or a later one, and while its version is unknown', async () => {
-    const fixture = await run([[listEnd('7'), down], [down], ['wait']], [], ['7', down, '8']);
-    await fixture.clock.advance(20_000);
-    assert.deepEqual([watchesOf(fixture), fixture.wentBack], [['list', 'watch 7', 'watch 7'], []]);
-    await fixture.end();
-  });
-
-  it('lists again after a watch that brought neither an event nor a bookmark for more than two minutes', async () => {
-    const fixture = await run([[listEnd('7'), down], ['wait'], [listEnd('9'), 'wait']]);
-    await fixture.clock.advance(800 + 134_000);
-    assert.deepEqual(watchesOf(fixture), ['list', 'watch 7']);
-    await fixture.clock.advance(10_000);
-    assert.deepEqual(watchesOf(fixture), ['list', 'watch 7', 'list']);
-    assert.match(fixture.logger.messages().join(), /neither an event nor a bookmark/);
-    await fixture.end();
-  });
-
-  it('resumes a watch that fell silent after events, and lists again where that brings nothing either', async () => {
-    const fixture = await run([[listEnd('7'), 'wait'], ['wait'], [listEnd('9'), 'wait']]);
-    await fixture.clock.advance(145_000);
-    assert.deepEqual(watchesOf(fixture), ['list', 'watch 7']);
-    await fixture.clock.advance(145_000);
-    assert.deepEqual(watchesOf(fixture), ['list', 'watch 7', 'list']);
-    await fixture.end();
-  });
-});
-
 describe('Reflector, with a server that answers at once and to no avail', () => {
   it('lists no more than a few times a minute where every watch expires', async () => {
     const fixture = await run(Array.from({ length: 1000 }, (_, version) => [listEnd(String(version + 1)), expired]));
@@ -304,7 +191,7 @@ describe('Reflector, with a streaming list (TestWatchList)', () => {
     await fixture.end();
   });
 
-  it('falls back to pages when the server does not support it, and for good', async () => {
+  it('falls back to pages for good when the server does not support a streaming list', async () => {
     const fixture = await run([[refusesStreams], [expired], ['wait']]);
     await fixture.clock.advance(1000);
     assert.deepEqual(watchesOf(fixture), ['list', 'watch 1', 'watch 1']);

@@ -37,7 +37,7 @@ describe('a write that was refused', () => {
     }
   });
 
-  it('is not looked into where the status has one meaning only', async () => {
+  it('costs no second look where the status has one meaning only', async () => {
     const read = () => Promise.reject(new KubeError('Unavailable', 'was asked'));
     for (const answered of ['Forbidden', 'TooManyRequests', 'Unauthorized', 'Unavailable'] as const)
       assert.equal(await reasonOf(answered, read), answered);

@@ -1,5 +1,13 @@
 import type { KubernetesObject } from '../../../src/api/object.ts';
-import type { KubeClient, ListOptions, ListPage, WatchEvent, WatchOptions } from '../../../src/kube/client.ts';
+import type {
+  KubeClient,
+  ListOptions,
+  ListPage,
+  Newest,
+  Selection,
+  WatchEvent,
+  WatchOptions,
+} from '../../../src/kube/client.ts';
 import { KubeError } from '../../../src/kube/errors.ts';
 import type { ReflectorSink } from '../../../src/kube/reflector.ts';
 import { aModel } from '../../support/objects.ts';
@@ -8,13 +16,17 @@ import { aModel } from '../../support/objects.ts';
 export type Step = WatchEvent | KubeError | 'wait';
 
 /** A server that answers watches and lists in turn as it was told; without a script it waits, and lists nothing. */
-export class ScriptedClient implements Pick<KubeClient, 'list' | 'newestVersion' | 'watch'> {
+export class ScriptedClient implements Pick<KubeClient, 'list' | 'newest' | 'watch'> {
   readonly watches: WatchOptions[] = [];
   readonly lists: ListOptions[] = [];
   readonly watchScripts: (readonly Step[])[] = [];
   readonly listScripts: (ListPage | KubeError)[] = [];
   /** Answers to those who ask for the newest version, in turn; then one above all others. */
   readonly versions: (string | KubeError)[] = [];
+  /** By name, as the server has them when it is asked for the newest: what the watches showed, unless a test changes it. */
+  readonly objects: Map<string, KubernetesObject> = new Map<string, KubernetesObject>();
+  /** Names that it was asked for then; empty where for the version alone. */
+  readonly asked: string[] = [];
   /** Watches that are open. */
   open = 0;
   #break: (error: KubeError) => void = () => undefined;
@@ -30,9 +42,14 @@ export class ScriptedClient implements Pick<KubeClient, 'list' | 'newestVersion'
     return answer instanceof KubeError ? Promise.reject(answer) : Promise.resolve(answer);
   }
 
-  newestVersion(): Promise<string> {
+  newest(_resource: unknown, { name }: Selection & { readonly name?: string }): Promise<Newest> {
+    this.asked.push(name ?? '');
     const answer = this.versions.shift() ?? '999999';
-    return answer instanceof KubeError ? Promise.reject(answer) : Promise.resolve(answer);
+    if (answer instanceof KubeError) return Promise.reject(answer);
+    return Promise.resolve({
+      resourceVersion: answer,
+      object: name === undefined ? undefined : this.objects.get(name),
+    });
   }
 
   async *watch(_resource: unknown, options: WatchOptions, signal: AbortSignal): AsyncGenerator<readonly WatchEvent[]> {
@@ -42,11 +59,17 @@ export class ScriptedClient implements Pick<KubeClient, 'list' | 'newestVersion'
       for (const step of this.watchScripts.shift() ?? ['wait' as const]) {
         if (step === 'wait') await this.#untilBroken(signal);
         else if (step instanceof KubeError) throw step;
-        else yield [step];
+        else yield [this.#known(step)];
       }
     } finally {
       this.open -= 1;
     }
+  }
+
+  #known(event: WatchEvent): WatchEvent {
+    if (event.type === 'DELETED') this.objects.delete(event.object.metadata.name);
+    else if (event.type !== 'BOOKMARK') this.objects.set(event.object.metadata.name, event.object);
+    return event;
   }
 
   #untilBroken(signal: AbortSignal): Promise<never> {

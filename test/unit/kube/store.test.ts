@@ -3,27 +3,8 @@ import { describe, it } from 'node:test';
 import type { KubernetesObject } from '../../../src/api/object.ts';
 import { ByteBudget } from '../../../src/base/byte-budget.ts';
 import { readLazily } from '../../../src/kube/http/received-object.ts';
-import { FullStore, IdentityStore } from '../../../src/kube/store.ts';
+import { IdentityStore } from '../../../src/kube/store.ts';
 import { aModel } from '../../support/objects.ts';
-
-describe('FullStore', () => {
-  it('TestThreadSafeStoreDeleteRemovesEmptySetsFromIndex: finds objects by index, and nothing under a value they have lost', () => {
-    const store = new FullStore({
-      algorithm: (object) => [(object['spec'] as { algorithm: string }).algorithm],
-    });
-    store.set(aModel({ name: 'a' }, { algorithm: 'x' }));
-    store.set(aModel({ name: 'b' }, { algorithm: 'x' }));
-    const names = (value: string) => store.byIndex('algorithm', value).map((object) => object.metadata.name);
-    assert.deepEqual(names('x'), ['a', 'b']);
-    store.set(aModel({ name: 'a' }, { algorithm: 'y' }));
-    assert.deepEqual([names('x'), names('y')], [['b'], ['a']]);
-    store.delete('a-namespace/b');
-    assert.deepEqual([names('x'), names('none')], [[], []]);
-    assert.deepEqual(store.byIndex('undeclared', 'x'), []);
-    assert.deepEqual([...store.valuesOf('algorithm')], ['y']);
-    assert.deepEqual([...store.valuesOf('undeclared')], []);
-  });
-});
 
 describe('IdentityStore', () => {
   it('holds an object until it is released, and its identity for as long as it exists', () => {
@@ -44,7 +25,7 @@ describe('IdentityStore', () => {
     });
   });
 
-  it('does not release a state that is newer than the one dealt with', () => {
+  it('does not release a state that is newer than the state dealt with', () => {
     const store = new IdentityStore();
     store.set(aModel({ resourceVersion: '1' }));
     store.set(aModel({ resourceVersion: '2' }));
@@ -65,7 +46,7 @@ describe('IdentityStore', () => {
     assert.deepEqual([store.heldCount, room.used], [0, 0]);
   });
 
-  it('holds no more than there is room for, in bytes, of all stores that share it', () => {
+  it('holds no more bytes than the budget that it shares with other stores', () => {
     const received = (name: string): KubernetesObject => readLazily(Buffer.from(JSON.stringify(aModel({ name }))));
     const size = JSON.stringify(aModel({ name: 'a' })).length;
     const room = new ByteBudget(2 * size);
@@ -87,7 +68,7 @@ describe('IdentityStore', () => {
     assert.deepEqual([store.heldCount, room.used], [0, 0]);
   });
 
-  it('does not hold again what a new list merely repeats', () => {
+  it('does not hold again an object that a new list merely repeats', () => {
     const store = new IdentityStore();
     store.set(aModel({ resourceVersion: '1' }));
     store.release('a-namespace/a-model', '1');

@@ -56,17 +56,17 @@ describe('the stream of a watch', () => {
     }
   });
 
-  it('gives others a turn when much arrives at once', async () => {
+  it('yields to the event loop when much arrives at once', async () => {
     const body = arriving(Array.from({ length: 20 }, () => line('a')));
-    let [turns, together] = [0, 0];
+    let [ticks, together] = [0, 0];
     setImmediate(function again() {
-      turns += 1;
-      if (turns < 100) setImmediate(again);
+      ticks += 1;
+      if (ticks < 100) setImmediate(again);
     });
     for await (const _ of watchStream(() => Promise.resolve(body))) {
       const end = performance.now() + 11;
       while (performance.now() < end);
-      together = turns;
+      together = ticks;
     }
     assert.ok(together >= 9);
   });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { KubernetesObject } from '../../../src/api/object.ts';
-import { Canary, isCanary } from '../../../src/lifecycle/canary.ts';
+import { Canary, isCanary } from '../../../src/lifecycle/reconcile/canary.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { RecordingLogger } from '../../support/recording-logger.ts';
 
@@ -29,8 +29,8 @@ function setUp() {
   const canary = new Canary({ client, resource, clock, logger: new RecordingLogger() });
   const stop = new AbortController();
   const run = (): Promise<void> => canary.run(stop.signal);
-  const pass = (): void => canary.seen(KEY, aCanary({ 'michelangelo/canary-beat': beats.at(-1) ?? '' }));
-  return { clock, beats, server, canary, run, pass, stop };
+  const reconciled = (): void => canary.seen(KEY, aCanary({ 'michelangelo/canary-beat': beats.at(-1) ?? '' }));
+  return { clock, beats, server, canary, run, reconciled, stop };
 }
 
 describe('a canary', () => {
@@ -39,32 +39,32 @@ describe('a canary', () => {
     assert.ok(!isCanary({ ...aCanary(), metadata: { ...aCanary().metadata, labels: {} } }));
   });
 
-  it('is touched again when a pass has seen it, and complains a minute after none has', async () => {
-    const { clock, beats, canary, run, pass, stop } = setUp();
-    pass();
+  it('is touched again when a reconcile has seen it, and complains a minute after none has', async () => {
+    const { clock, beats, canary, run, reconciled, stop } = setUp();
+    reconciled();
     const running = run();
     await clock.advance(0);
     assert.equal(beats.length, 1);
-    pass();
+    reconciled();
     await clock.advance(20_000);
     assert.equal(beats.length, 2);
     await clock.advance(60_000);
     assert.deepEqual([beats.length, canary.problem()], [2, undefined]);
-    // A pass over what it was before says nothing.
+    // A reconcile of what it was before says nothing.
     canary.seen(KEY, aCanary());
     await clock.advance(1000);
-    assert.match(canary.problem() ?? '', /^no pass over system\/canary within 60 s/);
-    pass();
+    assert.match(canary.problem() ?? '', /^no reconcile of system\/canary within 60 s/);
+    reconciled();
     assert.equal(canary.problem(), undefined);
     stop.abort();
     await running;
   });
 
   it('says nothing of an API server that is away, of one that is deleted, and where this process does not lead', async () => {
-    const { clock, server, canary, run, pass, stop } = setUp();
-    pass();
+    const { clock, server, canary, run, reconciled, stop } = setUp();
+    reconciled();
     await clock.advance(120_000);
-    assert.equal(canary.problem(), undefined, 'nobody runs it');
+    assert.equal(canary.problem(), undefined, 'no process runs it');
     server.works = false;
     const running = run();
     await clock.advance(120_000);

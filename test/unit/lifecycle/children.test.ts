@@ -1,17 +1,15 @@
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { changeClasses, leaves } from '../../../src/api/ingester/schema.ts';
 import type { IngesterSpec } from '../../../src/api/ingester/spec.ts';
 import { specSchema } from '../../../src/api/ingester/spec-schema.ts';
 import { type StepName, stepNames } from '../../../src/api/ingester/status.ts';
 import { valueAt } from '../../../src/base/json.ts';
-import { changesBetween, classOfChange } from '../../../src/lifecycle/changes.ts';
 import { appliedHash, componentChildren, maintenanceChildren } from '../../../src/lifecycle/children/components.ts';
 import { jobOf, tasksConfig } from '../../../src/lifecycle/children/jobs.ts';
 import { networkChildren, serviceChildren } from '../../../src/lifecycle/children/network.ts';
 import { mergePods } from '../../../src/lifecycle/children/pod.ts';
+import { changesBetween, classOfChange } from '../../../src/lifecycle/plan/changes.ts';
 
 const parent = { namespace: 'n', name: 'one', uid: 'u-1' };
 const spec: IngesterSpec = {
@@ -40,7 +38,7 @@ describe('the children of an Ingester resource', () => {
     }
   });
 
-  it('name Secrets and never hold what is in them', () => {
+  it('name Secrets and never hold their content', () => {
     const maps = componentChildren(parent, spec, {}).filter(({ kind }) => kind.kind === 'ConfigMap');
     assert.equal(maps.length, 3);
     for (const { body } of maps) {
@@ -81,12 +79,26 @@ describe('the children of an Ingester resource', () => {
     assert.deepEqual(kinds(scaled).slice(2), ['HorizontalPodAutoscaler/one-sync', 'PodDisruptionBudget/one-sync']);
   });
 
+  it('let a node be drained of a replica that is not ready', () => {
+    const kept: IngesterSpec = { ...spec, components: { sync: { disruptionBudget: { minAvailable: 1 } } } };
+    const budget = componentChildren(parent, kept, {}).find(({ kind }) => kind.kind === 'PodDisruptionBudget');
+    const { selector, ...rules } = valueAt(budget?.body, ['spec']) as Readonly<Record<string, unknown>>;
+    assert.ok(selector);
+    assert.deepEqual(rules, { minAvailable: 1, unhealthyPodEvictionPolicy: 'AlwaysAllow' });
+  });
+
   it('lead to query or to the page by the selector of one and the same Service', () => {
     const [toQuery] = serviceChildren(parent, spec, 'query');
     const [toPage] = serviceChildren(parent, spec, 'maintenance');
     assert.equal(toQuery?.name, toPage?.name);
     const labels = valueAt(maintenanceChildren(parent, spec)[0]?.body, ['spec', 'template', 'metadata', 'labels']);
     assert.deepEqual(valueAt(toPage?.body, ['spec', 'selector']), labels);
+    const ports = valueAt(toQuery?.body, ['spec', 'ports']) as readonly { readonly name: string }[];
+    assert.deepEqual(
+      ports.map(({ name }) => name),
+      ['https'],
+      'metrics have a Service of their own',
+    );
   });
 
   it('publish by Ingress or HTTPRoute, and limit who connects, where that is asked for', () => {
@@ -167,13 +179,12 @@ describe('the children of an Ingester resource', () => {
     );
     assert.equal(texts.length, 4);
     for (const text of texts) {
-      const sections = JSON.parse(text) as Readonly<Record<string, { readonly namespace?: string }>>;
-      const places = ['control', 'drain', 'rememberedNames'].map((section) => sections[section]?.namespace);
-      assert.deepEqual(places, ['n', 'n', 'n']);
+      const { kubernetes } = JSON.parse(text) as Readonly<Record<string, unknown>>;
+      assert.deepEqual(kubernetes, { namespace: 'n' });
     }
   });
 
-  it('give the engine of query the heap that it has in the plain bundle, unless a pod template says otherwise', () => {
+  it('have the heap of the component, unless a pod template says otherwise', () => {
     const optionsOf = (of: IngesterSpec): unknown => {
       const body = componentChildren(parent, of, {}).find(({ name, kind }) => {
         return name === 'one-query' && kind.kind === 'Deployment';
@@ -183,8 +194,7 @@ describe('the children of an Ingester resource', () => {
       }[];
       return container?.env.find(({ name }) => name === 'NODE_OPTIONS')?.value;
     };
-    const shipped = readFileSync(join(import.meta.dirname, '../../../config/components/query/deployment.yaml'), 'utf8');
-    assert.ok(shipped.includes(`{ name: NODE_OPTIONS, value: ${String(optionsOf(spec))} }`));
+    assert.equal(optionsOf(spec), '--max-semi-space-size=2 --max-old-space-size=256');
     const podTemplate = { env: [{ name: 'NODE_OPTIONS', value: '--max-old-space-size=900' }] };
     assert.equal(optionsOf({ ...spec, podTemplate }), '--max-old-space-size=900');
   });

@@ -4,14 +4,14 @@ import type { IngesterSpec } from '../../../src/api/ingester/spec.ts';
 import type { LifecycleStatus } from '../../../src/api/ingester/status.ts';
 import { jobOf } from '../../../src/lifecycle/children/jobs.ts';
 import {
+  desiredCredentials,
   noteAdded,
   noteChangedOver,
   noteEnded,
   served,
-  wantedCredentials,
-} from '../../../src/lifecycle/credentials.ts';
-import { pendingSteps } from '../../../src/lifecycle/pending.ts';
-import { noLifecycle } from '../../../src/lifecycle/target.ts';
+} from '../../../src/lifecycle/plan/credentials.ts';
+import { pendingSteps } from '../../../src/lifecycle/plan/pending.ts';
+import { noLifecycle } from '../../../src/lifecycle/plan/target.ts';
 
 const asking = (from: string, to: string): IngesterSpec => ({
   version: '1.0.0',
@@ -28,7 +28,7 @@ describe('credentials that are rotated', () => {
   const inUse = noteChangedOver(spec, added, true);
   const ended = noteEnded(inUse);
 
-  it('are used as soon as they are valid, and those before end when nobody is left who uses them', () => {
+  it('are used as soon as they are valid, and the credentials before them end when no component uses them any more', () => {
     assert.deepEqual([secretOf(spec, noLifecycle), secretOf(spec, added)], ['a', 'b']);
     assert.ok(due(spec, noLifecycle).includes('rotate'));
     assert.equal(noteChangedOver(spec, added, false), added);
@@ -48,13 +48,13 @@ describe('credentials that are rotated', () => {
     const over = noteChangedOver(named, ended, true);
     assert.equal(over.credentials, undefined);
     assert.equal(secretOf(named, over), 'b');
-    assert.equal(wantedCredentials(asking('b', 'b'), over), undefined);
+    assert.equal(desiredCredentials(asking('b', 'b'), over), undefined);
   });
 
-  it('are changed to the end before others are, and those end that were in use', () => {
+  it('are changed to the end before other credentials are, and the ones that were in use end', () => {
     const third = asking('a', 'c');
     assert.deepEqual(
-      [added, inUse, ended].map((each) => wantedCredentials(third, each)),
+      [added, inUse, ended].map((each) => desiredCredentials(third, each)),
       [undefined, undefined, 'c'],
     );
     const { credentials } = noteAdded(third, ended, 'rotate-2');

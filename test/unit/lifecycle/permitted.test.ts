@@ -17,7 +17,7 @@ describe('fields of an Ingester that name a Secret', () => {
     return !isKeyInside && (/secret/i.test(path) || /\bSecrets?\b/.test(leaf.description));
   });
 
-  it('all have the schema by which they are bounded, and no other field has it', () => {
+  it('all have the schema by which they are bounded, and no other field has that schema', () => {
     const bounded = all.filter(({ leaf: { schema } }) => schema === secretName || schema['items'] === secretName);
     assert.ok(bounded.length >= 12);
     assert.deepEqual(
@@ -26,7 +26,7 @@ describe('fields of an Ingester that name a Secret', () => {
     );
   });
 
-  it('have to be permitted, each', () => {
+  it('have to be permitted, each of them', () => {
     for (const { path, leaf } of named) {
       const value = leaf.schema['type'] === 'array' ? ['theirs'] : 'theirs';
       const claims = claimsOf(holding(path, value)).filter(({ what }) => what === 'secrets');

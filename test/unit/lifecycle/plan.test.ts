@@ -7,32 +7,32 @@ import {
   APPROVE_UPGRADE_ANNOTATION,
   REJECT_UPGRADE_ANNOTATION,
 } from '../../../src/api/names.ts';
-import type { JobFacts } from '../../../src/lifecycle/facts.ts';
-import { pendingSteps } from '../../../src/lifecycle/pending.ts';
-import { type Plan, type PlanInput, plan } from '../../../src/lifecycle/plan.ts';
-import { waitAfter } from '../../../src/lifecycle/run-step.ts';
-import { noLifecycle } from '../../../src/lifecycle/target.ts';
-import { problemsOf } from '../../../src/lifecycle/validate.ts';
+import type { ObservedJob } from '../../../src/lifecycle/plan/observed.ts';
+import { pendingSteps } from '../../../src/lifecycle/plan/pending.ts';
+import { type Plan, type PlanInput, plan } from '../../../src/lifecycle/plan/plan.ts';
+import { waitAfter } from '../../../src/lifecycle/plan/run-step.ts';
+import { noLifecycle } from '../../../src/lifecycle/plan/target.ts';
+import { problemsOf } from '../../../src/lifecycle/plan/validate.ts';
 import { type Sim, specOf } from '../../support/lifecycle-model.ts';
 import { after, asking, failing, inputOf, messageOf, reasonOf, running } from '../../support/lifecycle-plans.ts';
 
 /** An installation whose migration runs. */
-function migrating(job: Partial<JobFacts>, more: Partial<PlanInput> = {}): PlanInput {
+function migrating(job: Partial<ObservedJob>, more: Partial<PlanInput> = {}): PlanInput {
   const first = inputOf({ ...running, status: {}, components: {}, jobs: [], service: 'absent', page: 'absent' });
   const started = after(first, 3);
   const run = started.status.lifecycle?.steps.migrate?.run ?? '';
-  const facts = {
-    ...first.facts,
+  const observed = {
+    ...first.observed,
     jobs: [{ step: 'migrate', run, state: 'active', deleting: false, pods: 1, ...job } as const],
   };
-  return { ...first, status: started.status, facts, ...more };
+  return { ...first, status: started.status, observed, ...more };
 }
 
 describe('a step', () => {
   it('is on record before it has a Job', () => {
-    const { status, world } = plan(migrating({}));
+    const { status, desired } = plan(migrating({}));
     assert.equal(status.lifecycle?.steps.migrate?.state, 'Running');
-    assert.equal(world?.job?.run, status.lifecycle.steps.migrate.run);
+    assert.equal(desired?.job?.run, status.lifecycle.steps.migrate.run);
   });
 
   it('waits twice as long after each attempt, five minutes at most', () => {
@@ -46,9 +46,9 @@ describe('a step', () => {
     const { nextAttemptAt = '', attempts } = status.lifecycle?.steps.migrate ?? {};
     assert.equal(attempts, 1);
     assert.equal(Date.parse(nextAttemptAt) - failing.now.getTime(), 10_000);
-    const idle = { ...failing, spec, status, facts: { ...failing.facts, jobs: [] } };
-    assert.equal(plan(idle).world?.job, undefined);
-    assert.notEqual(plan({ ...idle, now: new Date(nextAttemptAt) }).world?.job, undefined);
+    const idle = { ...failing, spec, status, observed: { ...failing.observed, jobs: [] } };
+    assert.equal(plan(idle).desired?.job, undefined);
+    assert.notEqual(plan({ ...idle, now: new Date(nextAttemptAt) }).desired?.job, undefined);
   });
 
   it('starts at attempt one for other inputs, whatever failed before', () => {
@@ -57,18 +57,18 @@ describe('a step', () => {
     const { status } = plan({ ...failing, spec });
     assert.equal(status.lifecycle?.steps.migrate?.attempts, 1);
     const other = { ...spec, lifecycle: { ...spec.lifecycle, migrate: { trigger: 'again' } } };
-    const idle = { ...failing, spec: other, status, facts: { ...failing.facts, jobs: [] } };
+    const idle = { ...failing, spec: other, status, observed: { ...failing.observed, jobs: [] } };
     const { attempts, state } = plan(idle).status.lifecycle?.steps.migrate ?? {};
     assert.deepEqual([attempts, state], [0, 'Running']);
   });
 
-  it('is not tried again where its exit code says that it would fail just so', () => {
+  it('is not tried again where its exit code says that it would fail the same way', () => {
     const spec = specOf('1.0.0', { lifecycle: { init: { disabled: true } } });
     const { status } = plan({ ...migrating({ state: 'failed', pods: 0, exitCode: 3, message: 'newer' }), spec });
     assert.equal(status.lifecycle?.steps.migrate?.state, 'Failed');
   });
 
-  it('tells that its pod cannot start, and starts anew when the pod is another', () => {
+  it('reports that its pod cannot start, and starts anew when the pod is another', () => {
     const stuck = migrating({ cannotStart: 'ErrImagePull' });
     const told = plan(stuck);
     assert.equal(reasonOf(told, 'LifecycleComplete'), 'TaskCannotStart');
@@ -84,28 +84,28 @@ describe('a step', () => {
 describe('a failure for good', () => {
   const rollback = { enabled: false };
 
-  it('of init after the migration keeps nobody down, and says so', () => {
+  it('of init after the migration keeps no component down, and is reported', () => {
     const { made } = failing('init', { version: '2.0.0', lifecycle: { rollback } });
     assert.equal(made.status.phase, 'Failed');
-    assert.equal(made.world?.components, 'apply');
+    assert.equal(made.desired?.components, 'apply');
     assert.match(
       messageOf(made),
       /change spec\.lifecycle\.init\.trigger, or the version; meanwhile the components run/,
     );
   });
 
-  it('of an init that asks for a drain keeps the components down', () => {
-    const { made } = failing('init', { version: '2.0.0', lifecycle: { rollback, init: { requiresDrain: true } } });
-    assert.deepEqual([made.status.phase, made.world?.components], ['Failed', 'remove']);
+  it('of an init that asks to quiesce writers keeps the components down', () => {
+    const { made } = failing('init', { version: '2.0.0', lifecycle: { rollback, init: { requiresQuiesce: true } } });
+    assert.deepEqual([made.status.phase, made.desired?.components], ['Failed', 'remove']);
   });
 
-  it('of a step that is no task names the trigger that tries it again', () => {
+  it('of a step that is no task names the trigger that tries the step again', () => {
     const lifecycle = { rollback, init: { disabled: true } };
     const { input, made } = failing('quiesce', { version: '2.0.0', lifecycle });
     assert.match(messageOf(made), /^quiesce: .* change spec\.lifecycle\.migrate\.trigger/);
     assert.equal(plan({ ...input, status: made.status }).status.phase, 'Failed');
     const spec = { ...running.spec, version: '2.0.0', lifecycle: { ...lifecycle, migrate: { trigger: 'again' } } };
-    const again = after({ ...input, spec, status: made.status, facts: { ...input.facts, jobs: [] } }, 4);
+    const again = after({ ...input, spec, status: made.status, observed: { ...input.observed, jobs: [] } }, 4);
     assert.equal(again.status.lifecycle?.steps.quiesce?.state, 'Running');
   });
 });
@@ -124,7 +124,7 @@ describe('checksums', () => {
     );
   const spec: IngesterSpec = { version: '1.0.0', database: { credentialsSecret: 's' } };
 
-  it('cascade: what changes upstream makes everything downstream due', () => {
+  it('cascade: a change upstream makes every task downstream due', () => {
     const done = sums(spec);
     assert.deepEqual(due(spec, done), []);
     assert.deepEqual(due({ ...spec, version: '1.1.0' }, done), ['migrate', 'init']);
@@ -144,7 +144,7 @@ describe('checksums', () => {
     assert.deepEqual(due(placed, sums(spec)), []);
   });
 
-  it('are those of the release before: another way of making them runs every task of every installation', () => {
+  it('equal the checksums of the release before: other checksums would run every task of every installation', () => {
     assert.deepEqual(
       Object.values(sums(spec)).map((sum) => sum.slice(0, 12)),
       ['828a48afdd32', '94f68be8d68e'],
@@ -153,13 +153,13 @@ describe('checksums', () => {
 });
 
 describe('a rollback', () => {
-  const draining: IngesterStatus = {
+  const quiescing: IngesterStatus = {
     ...plan(asking({ version: '2.0.0' })).status,
   };
   const late = new Date(running.now + 3_600_000);
 
-  it('comes when the deadline has passed, and the same is not tried again', () => {
-    const input = asking({ version: '2.0.0' }, { status: draining, now: late });
+  it('comes when the deadline has passed, and the same target is not tried again', () => {
+    const input = asking({ version: '2.0.0' }, { status: quiescing, now: late });
     const made = after(input, 3);
     assert.equal(made.status.target?.spec.version, '1.0.0');
     assert.notEqual(reasonOf(made, 'LifecycleComplete'), undefined);
@@ -167,9 +167,12 @@ describe('a rollback', () => {
   });
 
   it('does not come once a migration has begun, nor where it is switched off', () => {
-    const attempt = draining.lifecycle?.attempt;
-    assert.ok(attempt !== undefined && draining.lifecycle !== undefined);
-    const begun = { ...draining, lifecycle: { ...draining.lifecycle, attempt: { ...attempt, mayHaveMigrated: true } } };
+    const attempt = quiescing.lifecycle?.attempt;
+    assert.ok(attempt !== undefined && quiescing.lifecycle !== undefined);
+    const begun = {
+      ...quiescing,
+      lifecycle: { ...quiescing.lifecycle, attempt: { ...attempt, mayHaveMigrated: true } },
+    };
     assert.equal(plan(asking({ version: '2.0.0' }, { status: begun, now: late })).status.target?.spec.version, '2.0.0');
     const off = { version: '2.0.0', lifecycle: { ...running.spec.lifecycle, rollback: { enabled: false } } };
     const status = plan(asking(off)).status;
@@ -177,27 +180,27 @@ describe('a rollback', () => {
   });
 });
 
-describe('a drain', () => {
-  it('is told of when it hangs, and what is gone for it is drained', () => {
+describe('a quiesce', () => {
+  it('is reported when it hangs, and counts components that are gone as quiesced', () => {
     const begun = plan(asking({ version: '2.0.0', lifecycle: { rollback: { enabled: false } } }));
     const spec = begun.status.target?.spec ?? running.spec;
     const waiting = (now: Date, components: Sim['components']): Plan =>
       plan(inputOf({ ...running, spec, status: begun.status, components }, { now }));
     const { components } = running;
-    assert.equal(reasonOf(waiting(new Date(running.now + 60_000), components), 'LifecycleComplete'), 'Draining');
+    assert.equal(reasonOf(waiting(new Date(running.now + 60_000), components), 'LifecycleComplete'), 'Quiescing');
     const late = waiting(new Date(running.now + 600_000), components);
-    assert.equal(reasonOf(late, 'LifecycleComplete'), 'DrainStuck');
-    assert.equal(waiting(new Date(running.now + 60_000), {}).status.components?.query?.phase, 'Drained');
+    assert.equal(reasonOf(late, 'LifecycleComplete'), 'QuiesceStuck');
+    assert.equal(waiting(new Date(running.now + 60_000), {}).status.components?.query?.phase, 'Quiesced');
   });
 });
 
 describe('a refusal', () => {
-  it('holds back a downgrade, and lets everything else of the edit through', () => {
+  it('holds back a downgrade, and lets every other change of the edit through', () => {
     const made = plan(asking({ version: '0.9.0', forceReload: 'now' }));
     assert.equal(made.status.phase, 'Blocked');
     assert.equal(made.status.target?.spec.version, '1.0.0');
     assert.equal(made.status.target.spec.forceReload, 'now');
-    assert.equal(made.world?.components, 'apply');
+    assert.equal(made.desired?.components, 'apply');
   });
 
   it('of a downgrade ends with the annotation of exactly that way', () => {
@@ -208,7 +211,7 @@ describe('a refusal', () => {
     assert.deepEqual(ways.map(target), ['0.9.0', '1.0.0', '1.0.0', '1.0.0']);
   });
 
-  it('holds back a version without an order, and one that comes after it, so that two steps are no way down', () => {
+  it('holds back a version without an order, and the version after it, so that two steps are no way down', () => {
     const target = (migratedVersion: string, version: string, way = ''): string | undefined => {
       const { status } = plan(asking({}));
       const annotations = { [ALLOW_DOWNGRADE_ANNOTATION]: way };
@@ -231,11 +234,11 @@ describe('a refusal', () => {
     );
   });
 
-  it('of what is not valid leaves the last valid specification to go on', () => {
+  it('of an invalid specification leaves the last valid one in force', () => {
     const made = plan(asking({}, { spec: undefined, problems: ['spec.config.mysql: no'] }));
     assert.equal(reasonOf(made, 'SpecValid'), 'Invalid');
     assert.equal(made.status.target?.spec.version, '1.0.0');
-    assert.equal(made.world?.components, 'apply');
+    assert.equal(made.desired?.components, 'apply');
   });
 });
 
@@ -256,8 +259,8 @@ describe('a supervised upgrade', () => {
     assert.equal(plan(asking(spec, { annotations })).status.target?.spec.version, '1.0.0');
     const made = plan(asking(spec, { annotations, status: waiting.status }));
     assert.equal(made.status.target?.spec.version, '2.0.0');
-    assert.deepEqual(made.world?.removeAnnotations, []);
-    assert.deepEqual(plan(asking(spec, { annotations, status: made.status })).world?.removeAnnotations, [
+    assert.deepEqual(made.desired?.removeAnnotations, []);
+    assert.deepEqual(plan(asking(spec, { annotations, status: made.status })).desired?.removeAnnotations, [
       APPROVE_UPGRADE_ANNOTATION,
     ]);
   });
@@ -269,14 +272,14 @@ describe('a supervised upgrade', () => {
     assert.notEqual(made.status.lifecycle?.upgrade?.token, token);
   });
 
-  it('stays with what runs when it is rejected', () => {
+  it('stays with the running version when it is rejected', () => {
     const annotations = { [REJECT_UPGRADE_ANNOTATION]: token };
     const made = after(asking(spec, { annotations, status: waiting.status }), 2);
     assert.equal(reasonOf(made, 'LifecycleComplete'), 'UpgradeRejected');
     assert.equal(made.status.target?.spec.version, '1.0.0');
   });
 
-  it('is asked for anew when nobody decides in time', () => {
+  it('is asked for anew when no user decides in time', () => {
     const made = plan(asking(spec, { status: waiting.status, now: new Date(running.now + 25 * 3_600_000) }));
     assert.notEqual(made.status.lifecycle?.upgrade?.token, token);
     assert.ok(made.events.some(({ reason }) => reason === 'ApprovalExpired'));
@@ -284,14 +287,14 @@ describe('a supervised upgrade', () => {
 });
 
 describe('another specification', () => {
-  it('is told of field by field, with what each of them means', () => {
+  it('is reported field by field, with the consequence of each change', () => {
     const { events } = plan(asking({ version: '2.0.0', forceReload: 'x' }));
     const { note } = events.find(({ reason }) => reason === 'SpecChanged') ?? {};
     assert.equal(note, 'version (upgrade), forceReload (upgrade)');
     assert.ok(!plan(asking({})).events.some(({ reason }) => reason === 'SpecChanged'));
   });
 
-  it('has all its time, however long the one before has taken, and ends a rollback', () => {
+  it('has all its time, however long the specification before has taken, and ends a rollback', () => {
     const { status } = plan(asking({ version: '2.0.0' }));
     const late = new Date(running.now + 3_600_000);
     const back = after(asking({ version: '2.0.0' }, { status, now: late }), 2);
@@ -309,7 +312,7 @@ describe('another specification', () => {
 describe('suspending', () => {
   it('changes nothing, and names the task that runs', () => {
     const made = plan(migrating({}, { suspended: true }));
-    assert.equal(made.world, undefined);
+    assert.equal(made.desired, undefined);
     assert.equal(made.status.phase, 'Suspended');
     assert.match(
       made.status.conditions?.find(({ type }) => type === 'Suspended')?.message ?? '',
@@ -319,7 +322,7 @@ describe('suspending', () => {
 });
 
 describe('a specification', () => {
-  it('is told all its problems at once, each with its path', () => {
+  it('is refused with all its problems at once, each with its path', () => {
     const spec: IngesterSpec = {
       version: '1',
       database: { credentialsSecret: 's' },

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { createMetrics } from '../../../src/base/metrics.ts';
-import { readingLabels, readingOf } from '../../../src/lifecycle/reading.ts';
-import { noLifecycle } from '../../../src/lifecycle/target.ts';
+import { noLifecycle } from '../../../src/lifecycle/plan/target.ts';
+import { readingLabels, readingOf } from '../../../src/lifecycle/reconcile/reconciler.ts';
+import { createMetrics } from '../../../src/metrics/metrics.ts';
 
 describe('the metrics of an Ingester resource', () => {
-  it('are zero for every phase and task from the first pass on, say where it stands, and go with it', async () => {
+  it('are zero for every phase and task from the first reconcile on, follow its status, and go with the resource', async () => {
     const { registry, lifecycle } = createMetrics();
     const series = async (): Promise<readonly string[]> =>
       (await registry.metrics()).split('\n').filter((line) => line.startsWith('ingester_lifecycle_'));
@@ -15,7 +15,7 @@ describe('the metrics of an Ingester resource', () => {
     assert.equal(first.filter((line) => line.endsWith(' 0')).length, first.length - 1);
     assert.equal(first.length, readingLabels.phases.length + readingLabels.tasks.length + 4);
     const startedAt = '2030-01-01T00:00:00Z';
-    const attempt = { id: '1', kind: 'Upgrade', startedAt, drains: true, mayHaveMigrated: true } as const;
+    const attempt = { id: '1', kind: 'Upgrade', startedAt, quiesces: true, mayHaveMigrated: true } as const;
     const steps = { migrate: { state: 'Pending', checksum: 'c', attempts: 2 } } as const;
     const available = { type: 'Available', status: 'False', reason: 'NotServing', message: '' } as const;
     const condition = { ...available, lastTransitionTime: startedAt, observedGeneration: 1 };

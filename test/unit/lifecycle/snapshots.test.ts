@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { APPROVE_UPGRADE_ANNOTATION } from '../../../src/api/names.ts';
-import { pendingSteps } from '../../../src/lifecycle/pending.ts';
-import { type Plan, plan } from '../../../src/lifecycle/plan.ts';
-import { advanceSchedule, scheduleProblem } from '../../../src/lifecycle/schedule.ts';
-import { advanceSnapshots, referencedSnapshots } from '../../../src/lifecycle/snapshots.ts';
-import { noLifecycle } from '../../../src/lifecycle/target.ts';
+import { pendingSteps } from '../../../src/lifecycle/plan/pending.ts';
+import { type Plan, plan } from '../../../src/lifecycle/plan/plan.ts';
+import { advanceSchedule, scheduleProblem } from '../../../src/lifecycle/plan/schedule.ts';
+import { advanceSnapshots, referencedSnapshots } from '../../../src/lifecycle/plan/snapshots.ts';
+import { noLifecycle } from '../../../src/lifecycle/plan/target.ts';
 import { specOf } from '../../support/lifecycle-model.ts';
 import { asking, failing, messageOf, running } from '../../support/lifecycle-plans.ts';
 
@@ -26,7 +26,7 @@ describe('a restore', () => {
     const made = plan(asking(asked));
     assert.deepEqual([made.status.lifecycle?.restores, made.status.lifecycle?.restore], [['one'], restore]);
     assert.deepEqual(due(made), ['quiesce', 'snapshot', 'restore']);
-    assert.equal(made.world?.job, undefined);
+    assert.equal(made.desired?.job, undefined);
     assert.ok(made.events.some(({ reason }) => reason === 'RestoreAccepted'));
   });
 
@@ -50,7 +50,7 @@ describe('a restore', () => {
     const supervised = { lifecycle: { ...lifecycle, upgradeMode: 'Supervised' as const, restore } };
     const waiting = plan(asking(supervised));
     assert.equal(waiting.status.phase, 'AwaitingApproval');
-    assert.match(messageOf(waiting), /with the data of snapshot 20300101-030000 waits/);
+    assert.match(messageOf(waiting), /with the data of snapshot 20300101-030000 needs the approval/);
     const other = { lifecycle: { ...supervised.lifecycle, restore: { ...restore, snapshot: 'another' } } };
     const annotations = { [APPROVE_UPGRADE_ANNOTATION]: waiting.status.lifecycle?.upgrade?.token ?? '' };
     assert.equal(plan(asking(other, { annotations, status: waiting.status })).status.lifecycle?.restore, undefined);
@@ -104,7 +104,7 @@ describe('a schedule', () => {
     assert.equal(advanceSnapshots(later, specOf('1.0.0'), at('05T12:00')).snapshotSchedule, undefined);
   });
 
-  it('that nobody can read is a problem, with what is wrong', () => {
+  it('that cannot be parsed is a problem, with what is wrong', () => {
     assert.equal(scheduleProblem('99 99 * * *') === undefined, false);
     assert.match(scheduleProblem('* * *') ?? '', /five fields/);
   });

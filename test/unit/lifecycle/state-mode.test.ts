@@ -3,14 +3,19 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import type { IngesterSpec } from '../../../src/api/ingester/spec.ts';
-import { pendingSteps } from '../../../src/lifecycle/pending.ts';
-import { effectiveStateMode, type StateFacts, type StateMode, stateTable } from '../../../src/lifecycle/state-mode.ts';
-import { noLifecycle } from '../../../src/lifecycle/target.ts';
+import { pendingSteps } from '../../../src/lifecycle/plan/pending.ts';
+import {
+  effectiveStateMode,
+  type StateMode,
+  type StateModeInput,
+  stateRows,
+} from '../../../src/lifecycle/plan/state-mode.ts';
+import { noLifecycle } from '../../../src/lifecycle/plan/target.ts';
 
 const modes: readonly StateMode[] = ['Stateless', 'LastState', 'Savepoint'];
 const flags = [false, true];
 
-const every: readonly StateFacts[] = modes.flatMap((asked) =>
+const every: readonly StateModeInput[] = modes.flatMap((asked) =>
   flags.flatMap((stored) => flags.flatMap((changes) => flags.map((place) => ({ asked, stored, changes, place })))),
 );
 
@@ -27,22 +32,24 @@ describe('the state mode', () => {
   });
 
   it('is never less than what was asked for, and Stateless only where that was asked for', () => {
-    for (const facts of every.filter(({ stored, changes }) => stored && changes)) {
-      const mode = effectiveStateMode(facts);
-      assert.ok(mode !== 'Nothing' && modes.indexOf(mode) >= modes.indexOf(facts.asked), JSON.stringify(facts));
+    for (const observed of every.filter(({ stored, changes }) => stored && changes)) {
+      const mode = effectiveStateMode(observed);
+      assert.ok(mode !== 'Nothing' && modes.indexOf(mode) >= modes.indexOf(observed.asked), JSON.stringify(observed));
     }
-    for (const facts of every.filter(({ asked }) => asked !== 'Stateless'))
-      assert.notEqual(effectiveStateMode(facts), 'Stateless', JSON.stringify(facts));
+    for (const observed of every.filter(({ asked }) => asked !== 'Stateless'))
+      assert.notEqual(effectiveStateMode(observed), 'Stateless', JSON.stringify(observed));
   });
 
-  it('is nothing for an empty database, and what is committed where no task changes the data', () => {
-    for (const facts of every.filter(({ stored, changes }) => !stored || !changes))
-      assert.equal(effectiveStateMode(facts), facts.stored ? 'LastState' : 'Nothing', JSON.stringify(facts));
+  it('is Nothing for an empty database, and LastState where no task changes the data', () => {
+    for (const observed of every.filter(({ stored, changes }) => !stored || !changes))
+      assert.equal(effectiveStateMode(observed), observed.stored ? 'LastState' : 'Nothing', JSON.stringify(observed));
   });
 
   it('in the docs is that of the table', () => {
     const docs = readFileSync(join(import.meta.dirname, '../../../docs/lifecycle.md'), 'utf8');
-    assert.ok(docs.includes(stateTable()));
+    const rows = stateRows.map(({ when, mode, kept }) => `| ${when} | ${mode} | ${kept} |`);
+    const head = ['| Where (the first that fits) | Effective | What is kept |', '| --- | --- | --- |'];
+    assert.ok(docs.includes([...head, ...rows].join('\n')));
   });
 });
 
@@ -57,8 +64,8 @@ describe('a snapshot', () => {
   };
   const snapshots = { database: 'snapshots' };
 
-  it('comes before a migration that needs no drain, too', () => {
-    const lifecycle = { stateMode: 'Savepoint', snapshots, migrate: { requiresDrain: false } } as const;
+  it('comes before a migration that quiesces no writers, too', () => {
+    const lifecycle = { stateMode: 'Savepoint', snapshots, migrate: { requiresQuiesce: false } } as const;
     assert.deepEqual(due(lifecycle, '1.0.0'), ['snapshot', 'migrate']);
   });
 

@@ -69,7 +69,7 @@ describe('the environment of a container', () => {
     it(`says that ${what} is missing`, () => assert.rejects(environment(container), { message }));
   }
 
-  it('leaves out what is optional and missing', async () => {
+  it('leaves out variables that are optional and missing', async () => {
     const optional = { name: 'gone', optional: true };
     const env = await environment({
       envFrom: [{ secretRef: optional }, { configMapRef: optional }],

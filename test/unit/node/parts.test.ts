@@ -59,7 +59,7 @@ describe('the files of a volume', () => {
     assert.equal(readdirSync(folder).filter((name) => name.startsWith('..')).length, 2);
   });
 
-  it('can go back to what they were', () => {
+  it('can go back to earlier content', () => {
     const folder = temporaryFolder();
     for (const text of ['1', '2', '1']) writeAtomically(folder, files({ a: text }));
     assert.equal(readFileSync(join(folder, 'a'), 'utf8'), '1');
@@ -96,11 +96,11 @@ describe('the addresses of a node', () => {
     assert.deepEqual([pool.addressOf(7), pool.loopbackOf(7)], ['192.0.2.7', '127.9.8.7']);
   });
 
-  it('run out, and are not given back by somebody else', () => {
+  it('run out, and are not given back by another pod', () => {
     const pool = new AddressPool('192.0.2', '127.9.8');
     const taken = Array.from({ length: 253 }, (_, index) => pool.next(String(index)));
     assert.equal(new Set(taken).size, 253);
-    pool.release(taken[0] ?? 0, 'somebody else');
+    pool.release(taken[0] ?? 0, 'another-pod');
     assert.throws(() => pool.next('late'), { code: 'LOCAL_NODE_FULL' });
   });
 });

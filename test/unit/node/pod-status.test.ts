@@ -66,7 +66,7 @@ describe('the phase of a pod', () => {
     it(`is ${phase} when ${when}`, () => assert.equal(phaseOf(aView(containers, {}, policy)), phase));
   }
 
-  it('is that of the exit codes when a pod that would be restarted is deleted', () => {
+  it('follows the exit codes when a pod that would be restarted is deleted', () => {
     assert.equal(phaseOf(aView([aContainer(ended(0))], { over: true })), 'Succeeded');
     assert.equal(phaseOf(aView([aContainer(ended(143))], { over: true })), 'Failed');
     assert.equal(phaseOf(aView([aContainer(undefined)], { over: true })), 'Failed');
@@ -149,7 +149,7 @@ describe('the status of a container', () => {
     assert.equal(status.restartCount, 4);
   });
 
-  it('shows the run before as the last state of one that runs', () => {
+  it('shows the run before as the last state of a container that runs', () => {
     const status = statusOfMain(aContainer(running, { previous: ended(3) }));
     assert.deepEqual(status?.state, { running: { startedAt } });
     assert.equal(status.lastState.terminated?.exitCode, 3);

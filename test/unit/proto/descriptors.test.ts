@@ -2,10 +2,9 @@ import { deepStrictEqual, ok, strictEqual, throws } from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { describe, it } from 'node:test';
 import protobuf from 'protobufjs';
-import { describeDefinitions } from '../../../hack/generate/proto/descriptors.ts';
+import { type DescriptorSet, describeDefinitions } from '../../../hack/generate/proto/descriptors.ts';
 import { UnsupportedProtoError } from '../../../hack/generate/proto/errors.ts';
 import { protoOutputs } from '../../../hack/generate/proto/outputs.ts';
-import type { DescriptorSet } from '../../../src/proto/descriptor.ts';
 import { enums, kinds, messages } from '../../../src/proto/generated/descriptors.ts';
 import { wellKnownType } from '../../../src/proto/well-known.ts';
 
@@ -35,7 +34,7 @@ function describeSource(source: string): DescriptorSet {
 }
 
 describe('the generated descriptors', () => {
-  it('are those of schema/proto', async () => {
+  it('are generated from schema/proto', async () => {
     for (const { path, content } of await protoOutputs()) {
       strictEqual(await readFile(new URL(path, root), 'utf8'), content, `${path} is stale: run npm run generate`);
     }

@@ -21,7 +21,7 @@ function nestedStruct(levels: number): JsonObject {
 }
 
 describe('encodeObject', () => {
-  it('gives each object bytes of its own, also after one that could not be encoded', () => {
+  it('gives each object bytes of its own, also after an object that could not be encoded', () => {
     const small = { metadata: { name: 'a' } };
     const large = { metadata: { name: 'b' }, spec: { description: 'x'.repeat(100_000) } };
     const bytes = encodeObject('Model', small);

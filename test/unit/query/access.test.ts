@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import type { IncomingMessage } from 'node:http';
 import { after, describe, it } from 'node:test';
-import { defaultKinds } from '../../../src/api/kinds.ts';
 import { valueAt } from '../../../src/base/json.ts';
+import { defaultKinds } from '../../../src/kinds/kinds.ts';
 import type { KubeClient, Resource } from '../../../src/kube/client.ts';
 import { KubeError } from '../../../src/kube/errors.ts';
 import { Authenticator } from '../../../src/query/authenticate.ts';
@@ -79,7 +79,7 @@ describe('a bearer token', () => {
     assert.equal((await authenticator.authenticate(bearer, waiting)).name, 'alice');
   });
 
-  it('costs no question after so many from one address that nobody gave out', async () => {
+  it('costs no question after so many invented tokens from one address', async () => {
     const { client, clock, authenticator } = setUp();
     client.answer = () => ({ authenticated: false });
     const guess = (token: string) => authenticator.authenticate(request({ authorization: `Bearer ${token}` }), waiting);
@@ -108,11 +108,11 @@ describe('a bearer token', () => {
     assert.equal((await authenticator.authenticate(bearer, waiting)).name, 'alice', 'it is asked about again');
   });
 
-  it('is needed: without one there is nobody', async () => {
+  it('is needed: a request without one is refused', async () => {
     await assert.rejects(setUp().authenticator.authenticate(request({}), waiting), { reason: 'Unauthorized' });
   });
 
-  it('does not let its owner act as somebody else', async () => {
+  it('does not let its owner act as another user', async () => {
     const impersonating = request({ authorization: 'Bearer good', 'impersonate-user': 'root' });
     await assert.rejects(setUp().authenticator.authenticate(impersonating, waiting), { reason: 'Forbidden' });
   });
@@ -175,18 +175,18 @@ describe('access to stored objects', () => {
     assert.equal(client.reviews.length, 2);
   });
 
-  it('covers every namespace for whoever may list them all', async () => {
+  it('covers every namespace for a user who may list them all', async () => {
     const { authorizer } = setUp(({ namespace }) => namespace === undefined);
     assert.equal(await authorizer.listableNamespaces(alice, modelKind, waiting), undefined);
   });
 
-  it('covers the namespaces that may be listed one by one for everybody else', async () => {
+  it('covers the namespaces that may be listed one by one for any other user', async () => {
     const { store, authorizer } = setUp(({ namespace }) => namespace === 'a' || namespace === 'c');
     for (const namespace of ['c', 'b', 'a']) await store(namespace);
     assert.deepEqual(await authorizer.listableNamespaces(alice, modelKind, waiting), ['a', 'c']);
   });
 
-  it('is refused, not empty, for whoever may list nothing', async () => {
+  it('is refused, not empty, for a user who may list nothing', async () => {
     const { store, authorizer } = setUp(() => false);
     await store('a');
     await assert.rejects(authorizer.listableNamespaces(alice, modelKind, waiting), { reason: 'Forbidden' });
@@ -220,7 +220,7 @@ describe('access to stored objects', () => {
     assert.equal(client.reviews.length, 1 + defaultKinds.length + 1 + 1 + defaultKinds.length);
   });
 
-  it('to all kinds is asked 1024 times at most, and says what was left out', async () => {
+  it('to all kinds costs 1024 questions at most, and counts the namespaces left out', async () => {
     const { client, store, authorizer } = setUp(
       ({ namespace, resource }) => namespace !== undefined && resource !== '*',
     );
@@ -234,7 +234,7 @@ describe('access to stored objects', () => {
     assert.equal(kinds.get(modelKind)?.length, 100 - leftOut);
   });
 
-  it('is asked no more once the user has gone', async () => {
+  it('asks the API server no more once the user has left', async () => {
     const { client, store, authorizer } = setUp(() => false);
     for (let index = 0; index < 200; index += 1) await store(`n-${index}`);
     const leaving = new AbortController();

@@ -116,7 +116,7 @@ describe('a list of stored objects', () => {
     await assert.rejects(get('/models'), /aborted|socket hang up/);
   });
 
-  it('refuses what is not known, with all problems at once', async () => {
+  it('refuses unknown parameters, with all problems at once', async () => {
     const { get } = setUp();
     const { status, body } = await get('/models?bogus=1&source=x');
     assert.equal(status, 400);
@@ -139,7 +139,7 @@ describe('a list of stored objects', () => {
 });
 
 describe('one stored object', () => {
-  it('is what was stored, under the stored group, with the place where it is', async () => {
+  it('is returned as it was stored, under the stored group, with the place where it is', async () => {
     const { storage, get } = setUp();
     await fill(storage);
     const { body } = await get('/namespaces/a/models/m1');
@@ -192,15 +192,15 @@ describe('one stored object', () => {
     assert.equal((await get('/namespaces/a/models/m1?uid=uid-3')).status, 404);
   });
 
-  it('is 404 with a Status where there is none', async () => {
+  it('is 404 with a Status where no such object is stored', async () => {
     const { status, body } = await setUp().get('/namespaces/a/models/none');
     assert.equal(status, 404);
     assert.equal((body as { message: string }).message, 'models.stored.michelangelo.api "none" not found');
   });
 
-  it('cannot be written', async () => {
+  it('cannot be created or replaced', async () => {
     const { app } = setUp();
-    for (const method of ['put', 'patch', 'post'] as const) {
+    for (const method of ['put', 'post'] as const) {
       const { status } = await request(app)[method](`${base}/namespaces/a/models/m1`).send({});
       assert.equal(status, 405, method);
     }
@@ -208,13 +208,13 @@ describe('one stored object', () => {
 });
 
 describe('the change feed', () => {
-  it('refuses a cursor that is none', async () => {
+  it('refuses a text that is not a cursor', async () => {
     assert.equal((await setUp().get('/models/-/changes?since=abc')).status, 400);
   });
 });
 
 describe('the service', () => {
-  it('answers 429 where too much is asked at once', async () => {
+  it('answers 429 where too many requests come at once', async () => {
     const { storage, get } = setUp();
     const held = Promise.withResolvers<undefined>();
     const list = storage.list.bind(storage);
@@ -239,7 +239,7 @@ describe('the service', () => {
     assert.ok(!JSON.stringify(logger.lines).includes('xgboost'));
   });
 
-  it('logs everything that a user was served, and few of the refusals', async () => {
+  it('logs every request that a user was served, and few of the refusals', async () => {
     const { storage, logger, get } = setUp();
     await fill(storage);
     for (let index = 0; index < 30; index += 1) await get('/models?limit=nonsense');

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import request from 'supertest';
-import { isCrossSite } from '../../../src/query/cross-site.ts';
+import { isCrossSite } from '../../../src/query/app.ts';
 import { base, queryApp } from '../../support/query-app.ts';
 
 const host = '127.0.0.1:8001';

@@ -33,21 +33,21 @@ describe('a user passed on by the API server', () => {
     });
   });
 
-  it('is nobody without a certificate of the authority', () => {
+  it('is not accepted without a certificate of the authority', () => {
     assert.equal(userFromFrontProxy(socket(false), headers, settings), undefined);
   });
 
-  it('is nobody where the certificate has another name', () => {
-    assert.equal(userFromFrontProxy(socket(true, 'somebody'), headers, settings), undefined);
+  it('is not accepted where the certificate has another name', () => {
+    assert.equal(userFromFrontProxy(socket(true, 'another-name'), headers, settings), undefined);
     assert.equal(userFromFrontProxy(socket(true, ['front-proxy-client', 'x']), headers, settings), undefined);
   });
 
   it('may come by any name of the authority where none is listed', () => {
-    const user = userFromFrontProxy(socket(true, 'somebody'), headers, { ...settings, allowedNames: [] });
+    const user = userFromFrontProxy(socket(true, 'another-name'), headers, { ...settings, allowedNames: [] });
     assert.equal(user?.name, 'alice');
   });
 
-  it('is nobody without a name', () => {
+  it('is not accepted without a user name', () => {
     assert.equal(userFromFrontProxy(socket(true), {}, settings), undefined);
   });
 

@@ -29,7 +29,7 @@ describe('the generator for ApplicationSets', () => {
     assert.deepEqual(body, { output: { parameters: [{ namespace: 'b', patches: [] }] } });
   });
 
-  it('refuses whoever may not list the kinds in the namespace', async () => {
+  it('refuses a user who may not list the kinds in the namespace', async () => {
     assert.equal((await ask(input({ namespace: 'a' }), { allowed: ['b'] })).status, 403);
   });
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { age, humanDuration } from '../../../src/query/human-duration.ts';
+import { age, humanDuration } from '../../../src/query/table.ts';
 
 const second = 1000;
 const minute = 60 * second;

@@ -100,7 +100,7 @@ describe('the time of a request', () => {
 });
 
 describe('the freshness of an answer', () => {
-  it('is in its head: the position and the lag', async () => {
+  it('is in the headers of the answer: the position and the lag', async () => {
     const { storage, clock, get } = queryApp();
     await fill(storage);
     await storage.recordPosition(modelKind, { resourceVersion: '50', at: new Date(clock.now().getTime() - 2500) });
@@ -121,7 +121,7 @@ describe('the freshness of an answer', () => {
     );
   });
 
-  it('is a warning where the store is far behind, or nobody knows', async () => {
+  it('is a warning where the store is far behind, or its lag is unknown', async () => {
     const { storage, clock, get } = queryApp();
     assert.match((await get('/models')).headers['warning'] ?? '', /^299 - ".*no reconciler has run"$/);
     await storage.recordPosition(modelKind, { resourceVersion: '50', at: clock.now() });
@@ -160,7 +160,7 @@ describe('the summary', () => {
     );
   });
 
-  it('counts only the namespaces of the user, and is refused to somebody who has none', async () => {
+  it('counts only the namespaces of the user, and is refused to a user who has none', async () => {
     const { storage, get } = queryApp({ allowed: ['a'] });
     await fill(storage);
     const { items } = (await get('/summary')).body as { readonly items: readonly object[] };

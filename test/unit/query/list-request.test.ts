@@ -5,7 +5,7 @@ import { type Asked, parseListRequest } from '../../../src/query/list-request.ts
 const parse = (query: string, asked: Asked = 'list') => parseListRequest(new URLSearchParams(query), asked);
 
 describe('the parameters of a list', () => {
-  it('asks for everything that is not deleted where nothing is said', () => {
+  it('ask for every object that is not deleted where none is given', () => {
     const { limit, source, count, minResourceVersion, includeObject } = parse('');
     assert.deepEqual(
       { limit, source, count, minResourceVersion, includeObject },
@@ -62,7 +62,7 @@ describe('the parameters of a list', () => {
     assert.throws(() => parse('param.a=1'), /param.a means nothing without template/);
   });
 
-  it('refuses what means nothing where it is given', () => {
+  it('refuses a parameter that has no meaning where it is given', () => {
     assert.throws(() => parse('source=all', 'changes'), /"source" means nothing here; known here are limit,/);
     assert.throws(() => parse('limit=1', 'object'), /"limit" means nothing here/);
   });
@@ -71,7 +71,7 @@ describe('the parameters of a list', () => {
     assert.throws(() => parse('resourceVersion=17&resourceVersionMatch=Exact'), /resourceVersionMatch is one of/);
   });
 
-  it('says what to do instead of a watch', () => {
+  it('refuses a watch, and names the alternative', () => {
     assert.throws(() => parse('watch=true'), /watch the live ones in michelangelo.api/);
   });
 });

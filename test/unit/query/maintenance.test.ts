@@ -5,7 +5,7 @@ import { programVersion } from '../../../src/base/program-files.ts';
 import { createMaintenanceApp } from '../../../src/query/maintenance.ts';
 import { modelKind } from '../../support/objects.ts';
 
-const text = { title: 'Back <soon>', message: 'Nothing & nobody is lost.' };
+const text = { title: 'Back <soon>', message: 'Nothing & no object is lost.' };
 const app = createMaintenanceApp({ kinds: [modelKind], text, retryAfterSeconds: 2 });
 const MODELS = '/apis/stored.michelangelo.api/v2/namespaces/ml/models';
 /** As Firefox and Chromium send it. */
@@ -24,7 +24,7 @@ describe('the maintenance page', () => {
       apiVersion: 'v1',
       metadata: {},
       status: 'Failure',
-      message: 'Back <soon>: Nothing & nobody is lost.',
+      message: 'Back <soon>: Nothing & no object is lost.',
       reason: 'ServiceUnavailable',
       details: { retryAfterSeconds: 2 },
       code: 503,
@@ -37,7 +37,7 @@ describe('the maintenance page', () => {
     assert.equal(answer.headers['retry-after'], '2');
     assert.match(answer.headers['content-type'] ?? '', /^text\/html/);
     assert.match(answer.text, /<h1>Back &lt;soon&gt;<\/h1>/);
-    assert.match(answer.text, /Nothing &amp; nobody is lost\./);
+    assert.match(answer.text, /Nothing &amp; no object is lost\./);
     assert.doesNotMatch(answer.text, /<script|https?:/);
     assert.match(answer.headers['content-security-policy'] ?? '', /default-src 'none'/);
   });
@@ -69,7 +69,7 @@ describe('the maintenance page', () => {
     assert.deepEqual((await request(app).get('/version')).body, { gitVersion: programVersion() });
   });
 
-  it('keeps nobody on an old connection, and is not remembered by caches', async () => {
+  it('keeps no client on an old connection, and is not remembered by caches', async () => {
     for (const path of [MODELS, '/apis']) {
       const { headers } = await request(app).get(path);
       assert.equal(headers['connection'], 'close');

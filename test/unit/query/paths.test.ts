@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { defaultKinds } from '../../../src/api/kinds.ts';
+import { defaultKinds } from '../../../src/kinds/kinds.ts';
 import { parseTarget } from '../../../src/query/paths.ts';
 import { modelKind } from '../../support/objects.ts';
 
@@ -45,7 +45,7 @@ describe('the paths of the query API', () => {
     it(`has nothing at ${path}`, () => assert.equal(parse(path), undefined));
   }
 
-  it('names the kinds that are served where the resource is not one of them', () => {
+  it('names the kinds that are served where the resource is unknown', () => {
     assert.throws(() => parse('/modelfamilies'), /no resource modelfamilies; served are .*modelfamilys/);
   });
 

@@ -18,7 +18,7 @@ describe('places that users share', () => {
     assert.ok(places.tryTake('another'));
   });
 
-  it('are there again once they are given back', () => {
+  it('are free again once they are given back', () => {
     const places = new Places(4);
     assert.equal(takeAll(places, 'a'), 2);
     places.give('a');
@@ -47,7 +47,7 @@ describe('places that users share', () => {
     assert.equal(takeAll(places, 'c'), 2);
   });
 
-  it('are not taken by who has gone meanwhile', async () => {
+  it('are not taken by a user who has left meanwhile', async () => {
     const places = new Places(1);
     assert.ok(places.tryTake('a'));
     const leaver = new AbortController();

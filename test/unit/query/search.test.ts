@@ -16,7 +16,7 @@ const criterion = (fieldName: string, operator: string, matchValue?: unknown) =>
 const text = (value: string) => ({ '@type': 'type.googleapis.com/google.protobuf.StringValue', value });
 
 describe('a search', () => {
-  it('finds what a list finds where nothing is asked', async () => {
+  it('finds what a list finds where it has no criteria', async () => {
     assert.deepEqual(await found({}), ['m3', 'm2', 'm1']);
   });
 
@@ -85,7 +85,7 @@ describe('a search', () => {
     assert.deepEqual(await found({ pagination: { offset: 3 } }), []);
   });
 
-  it('leaves out fields', async () => {
+  it('leaves out fields that the search does not want', async () => {
     const { body } = await searching({ returnedFieldSkipList: ['spec'] });
     assert.ok((body as { items: readonly object[] }).items.every((item) => !('spec' in item)));
   });
@@ -142,7 +142,7 @@ describe('a search', () => {
     });
   }
 
-  it('refuses what is deeper than anybody asks', async () => {
+  it('refuses criteria that are nested deeper than 8 levels', async () => {
     let operation: object = { criterion: [criterion('metadata.name', 'EQUAL', 'a')] };
     for (let depth = 0; depth < 9; depth += 1) operation = { subOperations: [operation] };
     assert.match(messageIn((await searching({ operation })).body), /nested at most 8 deep/);
@@ -150,7 +150,7 @@ describe('a search', () => {
     assert.match(messageIn((await searching({ operation: { criterion: many } })).body), /more than 64 criteria/);
   });
 
-  it('refuses bodies that are no JSON, no object or too large', async () => {
+  it('refuses bodies that are not JSON, not an object or too large', async () => {
     const { post } = queryApp();
     assert.equal((await post('/models/-/search', '{')).status, 400);
     assert.equal((await post('/models/-/search', '[]')).status, 400);
@@ -169,7 +169,7 @@ describe('the named queries of a kind', () => {
     ]);
   });
 
-  it('are run by a list too', async () => {
+  it('can be run by a list too', async () => {
     const { storage, get } = queryApp();
     await fill(storage);
     assert.deepEqual(namesIn((await get('/models?template=of-owner&param.value=ada')).body), ['m2', 'm1']);

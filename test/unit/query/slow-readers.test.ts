@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { afterEach, describe, it } from 'node:test';
 import express from 'express';
-import { cutSlowReaders } from '../../../src/query/slow-readers.ts';
+import { cutSlowReaders } from '../../../src/query/app.ts';
 import { eventually } from '../../support/eventually.ts';
 import { FakeClock, settle } from '../../support/fake-clock.ts';
 

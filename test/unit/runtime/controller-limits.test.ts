@@ -35,14 +35,6 @@ describe('Controller, when a reconcile panics', () => {
     await end();
   });
 
-  it('should not recover panic if RecoverPanic is false: the controller ends with it', async () => {
-    const { controller, finished, metrics } = start(mistake, { panics: 'rethrow', maxConcurrentReconciles: 3 });
-    controller.enqueue('a');
-    await assert.rejects(finished, TypeError);
-    assert.equal(metrics.panics, 1);
-    assert.equal(metrics.active, 0);
-  });
-
   it('an error that the reconcile foresaw is no panic', async () => {
     const { controller, clock, metrics, end } = start(() => Promise.reject(new CodedError('EXPECTED', 'expected')));
     controller.enqueue('a');

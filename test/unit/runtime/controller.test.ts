@@ -49,7 +49,7 @@ describe('Controller', () => {
     await end();
   });
 
-  it('lets timers and the network have a turn while reconciles wait for nothing', async () => {
+  it('yields to timers and the network while reconciles wait for nothing', async () => {
     const stop = new AbortController();
     const all = Promise.withResolvers<undefined>();
     let handled = 0;
@@ -88,7 +88,7 @@ describe('Controller', () => {
   });
 
   it('has one worker more than it ever had work for at once, at most', async (t) => {
-    const asked = t.mock.method(WorkQueue.prototype, 'getWithPriority');
+    const asked = t.mock.method(WorkQueue.prototype, 'get');
     const { controller, end } = start(() => Promise.resolve(done), { maxConcurrentReconciles: 20 });
     await settle();
     const waiting = (): number => asked.mock.callCount() - worked;
@@ -124,7 +124,7 @@ describe('Controller', () => {
     await end();
   });
 
-  it('finishes the key it holds before it stops, and tells it to', async () => {
+  it('tells a reconcile to end when it stops, and finishes its key first', async () => {
     const finished: boolean[] = [];
     const { controller, clock, stop, end } = start(async (_key, { signal }) => {
       await new Promise<void>((resolve) => clock.schedule(50, resolve));
@@ -248,7 +248,7 @@ describe('Controller, after a reconcile', () => {
   ] as const) {
     it(title, async () => {
       const { reconcile } = scripted(first);
-      const source = sourceFunc('test', ({ queue }) => queue.addWithOptions('a', { priority: -7 }));
+      const source = sourceFunc('test', ({ queue }) => queue.add('a', { priority: -7 }));
       const { clock, metrics, end } = start(reconcile, { sources: [source] });
       await clock.advance(0);
       metrics.queue.depth.clear();
@@ -282,7 +282,7 @@ describe('Controller, after a reconcile', () => {
     await end();
   });
 
-  it('tries every failed key at once when told that the cause is gone, after what is fresh', async () => {
+  it('tries every failed key at once when told that the cause is gone, after keys with fresh events', async () => {
     let down = true;
     const succeeded: string[] = [];
     const { controller, clock, end } = start((key) => {

@@ -1,4 +1,4 @@
-import type { QueueMetrics } from '../../../src/runtime/queue-metrics.ts';
+import type { QueueMetrics } from '../../../src/runtime/controller-metrics.ts';
 
 /** Queue metrics in plain numbers. */
 export class CountingQueueMetrics implements QueueMetrics {

@@ -79,7 +79,7 @@ describe('EventRecorder', () => {
     await end();
   });
 
-  it('makes one series of the same thing again, counts it, and writes it seldom', async () => {
+  it('makes one series of an Event that is recorded again, counts it, and writes it seldom', async () => {
     const { clock, server, recorder, events, end } = setUp();
     recorder.record(model('a'), evicted);
     await settle();
@@ -97,7 +97,7 @@ describe('EventRecorder', () => {
     await end();
   });
 
-  it('writes what was repeated before it was written in one call', async () => {
+  it('writes an Event that was repeated before its first write in one call', async () => {
     const { server, recorder, events, end } = setUp();
     for (let repeat = 0; repeat < 3; repeat += 1) recorder.record(model('a'), evicted);
     await settle();
@@ -106,7 +106,7 @@ describe('EventRecorder', () => {
     await end();
   });
 
-  it('tells things apart by object, type, reason and action', async () => {
+  it('tells series apart by object, type, reason and action', async () => {
     const { recorder, events, end } = setUp();
     recorder.record(model('a'), evicted);
     recorder.record(model('b'), evicted);
@@ -182,7 +182,7 @@ describe('EventRecorder', () => {
     await end();
   });
 
-  it('remembers no more series than told', async () => {
+  it('remembers no more series than its limit', async () => {
     const { recorder, events, end } = setUp({ seriesLimit: 2 });
     for (const name of ['a', 'b', 'c', 'a']) {
       recorder.record(model(name), evicted);
@@ -192,7 +192,7 @@ describe('EventRecorder', () => {
     await end();
   });
 
-  it('writes what is queued when it stops, and gives up when the API server is away', async () => {
+  it('writes queued Events when it stops, and gives up when the API server is away', async () => {
     const one = setUp();
     one.recorder.record(model('a'), evicted);
     await settle();

@@ -33,8 +33,7 @@ function addedBy(handler: EventHandler, object: KubernetesObject) {
   const unchanged = queue.take();
   handler.delete({ object, finalStateUnknown: true }, queue);
   const deleted = queue.take();
-  handler.generic({ object }, queue);
-  return { create, initial, update, unchanged, deleted, generic: queue.take() };
+  return { create, initial, update, unchanged, deleted };
 }
 
 describe('enqueueForObject', () => {
@@ -45,7 +44,6 @@ describe('enqueueForObject', () => {
       update: [['ns/a', {}]],
       unchanged: [['ns/a', low]],
       deleted: [['ns/a', {}]],
-      generic: [['ns/a', {}]],
     });
   });
 });
@@ -63,7 +61,6 @@ describe('enqueueMapped', () => {
       update: both({}),
       unchanged: both(low),
       deleted: both({}),
-      generic: both({}),
     });
   });
 
@@ -81,7 +78,7 @@ describe('enqueueMapped', () => {
 
 describe('enqueueForOwner', () => {
   const reference = { apiVersion: 'example.com/v1', kind: 'Parent', name: 'p', uid: '1', controller: true };
-  const options = { group: 'example.com', kind: 'Parent', scope: 'namespaced', match: 'controller' } as const;
+  const options = { group: 'example.com', kind: 'Parent' };
   const ownedBy = (...ownerReferences: readonly object[]): KubernetesObject => named('child', { ownerReferences });
   const keys = (object: KubernetesObject, more: Partial<Parameters<typeof enqueueForOwner>[0]> = {}) =>
     addedBy(enqueueForOwner({ ...options, ...more }), object).create.map(([key]) => key);
@@ -93,7 +90,6 @@ describe('enqueueForOwner', () => {
       update: [['ns/p', {}]],
       unchanged: [['ns/p', low]],
       deleted: [['ns/p', {}]],
-      generic: [['ns/p', {}]],
     });
   });
 
@@ -108,11 +104,7 @@ describe('enqueueForOwner', () => {
     assert.deepEqual(keys(ownedBy({ ...reference, apiVersion: 'v1' }), { group: '' }), ['ns/p']);
   });
 
-  it('leaves the namespace empty for an owner that has none', () => {
-    assert.deepEqual(keys(ownedBy(reference), { scope: 'cluster' }), ['/p']);
-  });
-
-  it('takes the controller only, or every owner', () => {
+  it('takes the owner that is marked as controller only', () => {
     const object = ownedBy(
       { ...reference, name: 'other', controller: false },
       { ...reference, name: 'third' },
@@ -123,7 +115,6 @@ describe('enqueueForOwner', () => {
       },
     );
     assert.deepEqual(keys(object), ['ns/third']);
-    assert.deepEqual(keys(object, { match: 'every' }), ['ns/other', 'ns/third', 'ns/fourth']);
   });
 
   it('enqueues the owners from before and after an update', () => {
@@ -137,7 +128,7 @@ describe('enqueueForOwner', () => {
     );
   });
 
-  it('enqueues nothing without owners, and for references that are none', () => {
+  it('enqueues nothing without owners, and for references that are not valid', () => {
     assert.deepEqual(keys(named('child')), []);
     assert.deepEqual(keys(named('child', { ownerReferences: ['text', {}] })), []);
   });
@@ -147,31 +138,24 @@ describe('WithLowPriorityWhenUnchanged', () => {
   const everyWay = lowPriorityWhenUnchanged({
     create: (_event, queue) => {
       queue.add('plain');
-      queue.addAfter('after', 10);
-      queue.addRateLimited('limited');
-      queue.addWithOptions('options', { afterMs: 5 });
-      queue.addWithOptions('stated', { priority: 3 });
+      queue.add('options', { afterMs: 5 });
+      queue.add('stated', { priority: 3 });
     },
     update: (_event, queue) => queue.add('plain'),
     delete: (_event, queue) => queue.add('plain'),
-    generic: (_event, queue) => queue.add('plain'),
   });
 
   it('lowers every way of adding, but not a priority that the handler states', () => {
     assert.deepEqual(addedBy(everyWay, named('a')).initial, [
       ['plain', low],
-      ['after', { afterMs: 10, ...low }],
-      ['limited', { rateLimited: true, ...low }],
       ['options', { afterMs: 5, ...low }],
       ['stated', { priority: 3 }],
     ]);
   });
 
-  it('changes nothing for what is new', () => {
+  it('changes nothing for an event with something new', () => {
     assert.deepEqual(addedBy(everyWay, named('a')).create, [
       ['plain', {}],
-      ['after', { afterMs: 10 }],
-      ['limited', { rateLimited: true }],
       ['options', { afterMs: 5 }],
       ['stated', { priority: 3 }],
     ]);

@@ -1,8 +1,8 @@
 // The scenarios of client-go's leader election tests, under their names, and those of a blocked process.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { createMetrics } from '../../../src/base/metrics.ts';
 import { KubeError } from '../../../src/kube/errors.ts';
+import { createMetrics } from '../../../src/metrics/metrics.ts';
 import { defaultTimes, LeaderElector, type LeaderElectorOptions } from '../../../src/runtime/leader-elector.ts';
 import type { LeaseRecord } from '../../../src/runtime/lease.ts';
 import { FakeClock, settle } from '../../support/fake-clock.ts';
@@ -157,7 +157,7 @@ describe('LeaderElector', () => {
     assert.ok(one.led());
   });
 
-  it('TestTryAcquireOrRenewLeases: takes a lease that nobody holds at once', async () => {
+  it('TestTryAcquireOrRenewLeases: takes a lease without a holder at once', async () => {
     const { clock, server, candidate, record } = world();
     const spec = { holderIdentity: '', leaseDurationSeconds: 1, leaseTransitions: 4 };
     await server.create({ group: '', version: '', plural: '' }, 'system', { metadata: { name: 'ingester' }, spec });
@@ -195,7 +195,7 @@ describe('LeaderElector', () => {
     const one = candidate('one', { metrics: metrics.leaderElection.forLease('ingester') });
     await clock.advance(10_000);
     assert.equal(server.calls.filter((call) => call === 'get').length, 1);
-    server.failures.push({ call: 'update', error: new KubeError('Conflict', 'somebody touched it') });
+    server.failures.push({ call: 'update', error: new KubeError('Conflict', 'another client wrote it') });
     await clock.advance(2000);
     assert.equal(server.calls.filter((call) => call === 'get').length, 2);
     assert.ok(one.elector.leads());
@@ -254,7 +254,7 @@ describe('LeaderElector', () => {
     assert.equal(clock.pending, 0);
   });
 
-  it('says once which right is missing, and leads when it is there', async () => {
+  it('logs once which right is missing, and leads when the right is there', async () => {
     const { clock, logger, candidate } = world();
     const one = candidate('one');
     one.line.state = 'may only read';
@@ -270,7 +270,7 @@ describe('LeaderElector', () => {
     assert.equal(logger.shown().filter(([level]) => level === 'warn').length, 2, 'it is news again');
   });
 
-  it('says nothing to people about a server that is away', async () => {
+  it('shows no log line about a server that is away', async () => {
     const { clock, logger, candidate } = world();
     candidate('one').line.state = 'broken';
     await clock.advance(60_000);
@@ -327,7 +327,7 @@ describe('LeaderElector', () => {
 
 describe('LeaderElector, losing the lease', () => {
   for (const state of ['broken', 'hanging'] as const) {
-    it(`gives up ten seconds after the last renewal when the server is ${state}, before anybody takes over`, async () => {
+    it(`gives up ten seconds after the last renewal when the server is ${state}, before another replica takes over`, async () => {
       const { clock, candidate } = world();
       const one = candidate('one');
       await clock.advance(100);

@@ -15,7 +15,7 @@ function setUp() {
 async function drain(queue: WorkQueue): Promise<readonly string[]> {
   const taken: string[] = [];
   while (queue.length > 0) {
-    const key = (await queue.get()) ?? '';
+    const key = (await queue.get())?.key ?? '';
     queue.done(key);
     taken.push(key);
   }
@@ -23,7 +23,7 @@ async function drain(queue: WorkQueue): Promise<readonly string[]> {
 }
 
 async function take(queue: WorkQueue): Promise<Taken | undefined> {
-  const taken = await queue.getWithPriority();
+  const taken = await queue.get();
   if (taken !== undefined) queue.done(taken.key);
   return taken;
 }
@@ -33,21 +33,21 @@ describe('WorkQueue with priorities', () => {
     const { queue } = setUp();
     queue.add('foo');
     queue.add('bar');
-    queue.addWithOptions('urgent', { priority: 1 });
-    queue.addWithOptions('low', { priority: LOW_PRIORITY });
+    queue.add('urgent', { priority: 1 });
+    queue.add('low', { priority: LOW_PRIORITY });
     assert.deepEqual(await drain(queue), ['urgent', 'foo', 'bar', 'low']);
   });
 
   it("doesn't return an item that is currently locked", async () => {
     const { queue, metrics } = setUp();
     queue.add('foo');
-    assert.equal(await queue.get(), 'foo');
+    assert.equal((await queue.get())?.key, 'foo');
     queue.add('foo');
     queue.add('bar');
     queue.add('baz');
     assert.equal(queue.length, 3);
     assert.equal(metrics.depth.get(0), 3);
-    assert.equal(await queue.get(), 'bar');
+    assert.equal((await queue.get())?.key, 'bar');
     assert.equal(queue.length, 2);
   });
 
@@ -57,7 +57,7 @@ describe('WorkQueue with priorities', () => {
     await queue.get();
     queue.add('foo');
     let got: string | undefined;
-    void queue.get().then((key) => (got = key));
+    void queue.get().then((taken) => (got = taken?.key));
     await settle();
     assert.equal(got, undefined);
     queue.done('foo');
@@ -93,8 +93,8 @@ describe('WorkQueue with priorities', () => {
 
   it('retains the highest priority', async () => {
     const { queue, metrics } = setUp();
-    queue.addWithOptions('foo', { priority: 1 });
-    queue.addWithOptions('foo', { priority: 2 });
+    queue.add('foo', { priority: 1 });
+    queue.add('foo', { priority: 2 });
     assert.equal(metrics.depth.get(1), 0);
     assert.equal(metrics.depth.get(2), 1);
     assert.deepEqual(await take(queue), { key: 'foo', priority: 2 });
@@ -103,23 +103,23 @@ describe('WorkQueue with priorities', () => {
 
   it('will not decrease the priority', async () => {
     const { queue } = setUp();
-    queue.addWithOptions('foo', { priority: 2 });
-    queue.addWithOptions('foo', { priority: 1 });
+    queue.add('foo', { priority: 2 });
+    queue.add('foo', { priority: 1 });
     assert.deepEqual(await take(queue), { key: 'foo', priority: 2 });
   });
 
   it('gets pushed to the front if the priority increases', async () => {
     const { queue } = setUp();
     for (const key of ['foo', 'bar', 'baz']) queue.add(key);
-    queue.addWithOptions('baz', { priority: 1 });
+    queue.add('baz', { priority: 1 });
     assert.deepEqual(await drain(queue), ['baz', 'foo', 'bar']);
   });
 
   it('retains the lowest after duration', async () => {
     const { clock, queue } = setUp();
-    queue.addAfter('foo', 100);
-    queue.addAfter('foo', 50);
-    queue.addAfter('foo', 200);
+    queue.add('foo', { afterMs: 100 });
+    queue.add('foo', { afterMs: 50 });
+    queue.add('foo', { afterMs: 200 });
     await clock.advance(50);
     assert.equal(queue.length, 1);
     assert.equal(clock.pending, 0);
@@ -127,7 +127,7 @@ describe('WorkQueue with priorities', () => {
 
   it("doesn't include non-ready items in Len()", async () => {
     const { clock, queue } = setUp();
-    queue.addAfter('foo', 60_000);
+    queue.add('foo', { afterMs: 60_000 });
     queue.add('bar');
     assert.equal(queue.length, 1);
     await clock.advance(60_000);
@@ -136,28 +136,28 @@ describe('WorkQueue with priorities', () => {
 
   it('follows FIFO order when item priority changes', async () => {
     const { queue } = setUp();
-    queue.addWithOptions('first', { priority: 5 });
+    queue.add('first', { priority: 5 });
     queue.add('raised');
-    queue.addWithOptions('second', { priority: 5 });
-    queue.addWithOptions('raised', { priority: 5 });
-    queue.addWithOptions('third', { priority: 5 });
+    queue.add('second', { priority: 5 });
+    queue.add('raised', { priority: 5 });
+    queue.add('third', { priority: 5 });
     assert.deepEqual(await drain(queue), ['first', 'second', 'raised', 'third']);
   });
 
   it('raises the priority of an item that waits', async () => {
     const { clock, queue } = setUp();
-    queue.addWithOptions('foo', { afterMs: 10, priority: LOW_PRIORITY });
-    queue.addWithOptions('foo', { afterMs: 50, priority: 1 });
+    queue.add('foo', { afterMs: 10, priority: LOW_PRIORITY });
+    queue.add('foo', { afterMs: 50, priority: 1 });
     await clock.advance(10);
     assert.deepEqual(await take(queue), { key: 'foo', priority: 1 });
   });
 
   it('follows FIFO order when the priority of an item that waits changes', async () => {
     const { clock, queue } = setUp();
-    queue.addWithOptions('raised', { afterMs: 10, priority: LOW_PRIORITY });
-    queue.addWithOptions('first', { afterMs: 10 });
-    queue.addWithOptions('raised', { afterMs: 20 });
-    queue.addWithOptions('last', { afterMs: 10 });
+    queue.add('raised', { afterMs: 10, priority: LOW_PRIORITY });
+    queue.add('first', { afterMs: 10 });
+    queue.add('raised', { afterMs: 20 });
+    queue.add('last', { afterMs: 10 });
     await clock.advance(10);
     assert.deepEqual(await drain(queue), ['first', 'raised', 'last']);
   });
@@ -165,8 +165,8 @@ describe('WorkQueue with priorities', () => {
   it('TestHighPriorityItemsAreReturnedBeforeLowPriorityItemMultipleTimes', async () => {
     const { queue } = setUp();
     for (let round = 0; round < 3; round += 1) {
-      queue.addWithOptions('low', { priority: LOW_PRIORITY });
-      for (const key of ['a', 'b', 'c']) queue.addWithOptions(key, { priority: 100 });
+      queue.add('low', { priority: LOW_PRIORITY });
+      for (const key of ['a', 'b', 'c']) queue.add(key, { priority: 100 });
       assert.deepEqual(await drain(queue), ['a', 'b', 'c', 'low']);
     }
   });
@@ -174,8 +174,8 @@ describe('WorkQueue with priorities', () => {
   it('TestItemIsOnlyReturnedAfterAfterHasPassed', async () => {
     const { clock, queue } = setUp();
     let got: string | undefined;
-    void queue.get().then((key) => (got = key));
-    queue.addAfter('foo', 1000);
+    void queue.get().then((taken) => (got = taken?.key));
+    queue.add('foo', { afterMs: 1000 });
     await clock.advance(999);
     assert.equal(got, undefined);
     await clock.advance(1);
@@ -184,7 +184,7 @@ describe('WorkQueue with priorities', () => {
 
   it('TestHighPriorityItemThatBecameReadyIsReturnedBeforeLowPriorityItem', async () => {
     const { clock, queue } = setUp();
-    queue.addWithOptions('high', { afterMs: 1000, priority: 10 });
+    queue.add('high', { afterMs: 1000, priority: 10 });
     queue.add('low');
     await clock.advance(1000);
     assert.deepEqual(await drain(queue), ['high', 'low']);
@@ -192,9 +192,9 @@ describe('WorkQueue with priorities', () => {
 
   it('TestItemIsReturnedAsSoonAsPossible', async () => {
     const { clock, queue } = setUp();
-    queue.addAfter('foo', 1000);
+    queue.add('foo', { afterMs: 1000 });
     await clock.advance(100);
-    queue.addAfter('foo', 100);
+    queue.add('foo', { afterMs: 100 });
     await clock.advance(99);
     assert.equal(queue.length, 0);
     await clock.advance(1);
@@ -203,7 +203,7 @@ describe('WorkQueue with priorities', () => {
 
   it('TestWaitingItemIsReturnedRightAfterReadWithoutAfter', async () => {
     const { clock, queue } = setUp();
-    queue.addAfter('foo', 1000);
+    queue.add('foo', { afterMs: 1000 });
     queue.add('foo');
     assert.deepEqual(await drain(queue), ['foo']);
     assert.equal(clock.pending, 0, 'an event cancels the wait');
@@ -213,7 +213,7 @@ describe('WorkQueue with priorities', () => {
 
   it('a waiting item that is added without delay goes to the back of its line', async () => {
     const { queue } = setUp();
-    queue.addAfter('waited', 1000);
+    queue.add('waited', { afterMs: 1000 });
     queue.add('foo');
     queue.add('waited');
     assert.deepEqual(await drain(queue), ['foo', 'waited']);
@@ -221,16 +221,16 @@ describe('WorkQueue with priorities', () => {
 
   it('TestMultipleItemsWithAfterAreReturnedInCorrectOrder', async () => {
     const { clock, queue } = setUp();
-    queue.addAfter('third', 300);
-    queue.addAfter('first', 100);
-    queue.addAfter('second', 200);
+    queue.add('third', { afterMs: 300 });
+    queue.add('first', { afterMs: 100 });
+    queue.add('second', { afterMs: 200 });
     await clock.advance(300);
     assert.deepEqual(await drain(queue), ['first', 'second', 'third']);
   });
 
   it('TestGetFromPriorityQueueIsUnblockedOnShutdown', async () => {
     const { queue } = setUp();
-    const waiting = queue.getWithPriority();
+    const waiting = queue.get();
     queue.shutDown();
     assert.equal(await waiting, undefined);
   });
@@ -239,13 +239,13 @@ describe('WorkQueue with priorities', () => {
     const { queue } = setUp();
     queue.add('foo');
     queue.shutDown();
-    assert.equal(await queue.get(), undefined);
+    assert.equal((await queue.get())?.key, undefined);
     assert.equal(queue.length, 0);
   });
 
   it('TestItemsAreInludedInLenAndMetricsOnceTheyAreReady', async () => {
     const { clock, metrics, queue } = setUp();
-    queue.addAfter('foo', 500);
+    queue.add('foo', { afterMs: 500 });
     assert.deepEqual([queue.length, metrics.adds, metrics.depth.get(0) ?? 0], [0, 0, 0]);
     await clock.advance(500);
     assert.deepEqual([queue.length, metrics.adds, metrics.depth.get(0)], [1, 1, 1]);
@@ -253,17 +253,10 @@ describe('WorkQueue with priorities', () => {
 
   it('TestMetricsAreUpdatedForItemWhoseRequeueAfterExpiredThatGetsAddedAgainWithoutRequeueAfter', async () => {
     const { clock, metrics, queue } = setUp();
-    queue.addAfter('foo', 500);
+    queue.add('foo', { afterMs: 500 });
     await clock.advance(500);
     queue.add('foo');
     assert.deepEqual([queue.length, metrics.adds, metrics.depth.get(0)], [1, 1, 1]);
-  });
-
-  it('TestWhenAddingMultipleItemsWithRatelimitTrueTheyDontAffectEachOther', async () => {
-    const { clock, queue } = setUp();
-    for (let index = 0; index < 1000; index += 1) queue.addRateLimited(`key-${index}`);
-    await clock.advance(5);
-    assert.equal(queue.length, 1000, 'no bucket is shared');
   });
 
   it('TestPriorityQueueDoesNotDeadlockOnShutdownWhileHandingOutItems', async () => {
@@ -271,19 +264,8 @@ describe('WorkQueue with priorities', () => {
     const waiting = [queue.get(), queue.get(), queue.get()];
     queue.add('foo');
     queue.shutDown();
-    assert.deepEqual(await Promise.all(waiting), ['foo', undefined, undefined]);
+    assert.deepEqual(await Promise.all(waiting), [{ key: 'foo', priority: 0 }, undefined, undefined]);
     queue.done('foo');
-  });
-
-  it('of a delay and a rate limit the shorter counts, and the failure counts too', async () => {
-    const { clock, queue } = setUp();
-    queue.addWithOptions('foo', { afterMs: 1, rateLimited: true });
-    assert.equal(queue.numRequeues('foo'), 1);
-    await clock.advance(1);
-    assert.equal(queue.length, 1);
-    queue.addWithOptions('bar', { afterMs: 1000, rateLimited: true });
-    await clock.advance(5);
-    assert.equal(queue.length, 2);
   });
 });
 
@@ -296,7 +278,7 @@ describe('WorkQueue with aging', () => {
     for (let index = 0; index < count; index += 1) {
       queue.add(`urgent-${index}`);
       queue.add(`urgent-${index}-too`);
-      const key = (await queue.get()) ?? '';
+      const key = (await queue.get())?.key ?? '';
       queue.done(key);
       taken.push(key.replace(/-.*/, ''));
     }
@@ -306,7 +288,7 @@ describe('WorkQueue with aging', () => {
   it('never starves the initial list: what waited too long gets every fourth turn', async () => {
     const clock = new FakeClock();
     const queue = new WorkQueue(clock, { aging });
-    for (const key of ['list-1', 'list-2']) queue.addWithOptions(key, { priority: LOW_PRIORITY });
+    for (const key of ['list-1', 'list-2']) queue.add(key, { priority: LOW_PRIORITY });
     assert.deepEqual(new Set(await handOuts(queue, 8)), new Set(['urgent']), 'before it is old, it waits');
     await clock.advance(1001);
     const taken = await handOuts(queue, 8);
@@ -317,7 +299,7 @@ describe('WorkQueue with aging', () => {
   it('keeps the priority of what went by age, so that its retry waits its turn again', async () => {
     const clock = new FakeClock();
     const queue = new WorkQueue(clock, { aging: { afterMs: 1000, oneIn: 1 } });
-    queue.addWithOptions('old', { priority: LOW_PRIORITY });
+    queue.add('old', { priority: LOW_PRIORITY });
     await clock.advance(1001);
     queue.add('new');
     assert.deepEqual(await take(queue), { key: 'old', priority: LOW_PRIORITY });
@@ -326,10 +308,10 @@ describe('WorkQueue with aging', () => {
   it('hands out the oldest first, also where a raise changed the lines', async () => {
     const clock = new FakeClock();
     const queue = new WorkQueue(clock, { aging: { afterMs: 1000, oneIn: 1 } });
-    queue.addWithOptions('oldest', { priority: LOW_PRIORITY });
+    queue.add('oldest', { priority: LOW_PRIORITY });
     await clock.advance(1);
-    queue.addWithOptions('old', { priority: -50 });
-    queue.addWithOptions('oldest', { priority: -50 });
+    queue.add('old', { priority: -50 });
+    queue.add('oldest', { priority: -50 });
     await clock.advance(1001);
     queue.add('new');
     assert.deepEqual(await drain(queue), ['oldest', 'old', 'new']);
@@ -340,10 +322,10 @@ describe('WorkQueue with aging', () => {
     const queue = new WorkQueue(clock, { aging: { afterMs: 1000, oneIn: 1 } });
     queue.add('held');
     await queue.get();
-    queue.addWithOptions('held', { priority: LOW_PRIORITY });
-    queue.addWithOptions('old', { priority: LOW_PRIORITY });
+    queue.add('held', { priority: LOW_PRIORITY });
+    queue.add('old', { priority: LOW_PRIORITY });
     await clock.advance(1001);
     queue.add('new');
-    assert.deepEqual([await queue.get(), await queue.get()], ['old', 'new']);
+    assert.deepEqual([(await queue.get())?.key, (await queue.get())?.key], ['old', 'new']);
   });
 });

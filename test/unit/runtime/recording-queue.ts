@@ -5,19 +5,7 @@ import type { AddOptions } from '../../../src/runtime/work-queue.ts';
 export class RecordingQueue implements EventQueue {
   readonly added: (readonly [string, AddOptions])[] = [];
 
-  add(key: string): void {
-    this.added.push([key, {}]);
-  }
-
-  addAfter(key: string, afterMs: number): void {
-    this.added.push([key, { afterMs }]);
-  }
-
-  addRateLimited(key: string): void {
-    this.added.push([key, { rateLimited: true }]);
-  }
-
-  addWithOptions(key: string, options: AddOptions): void {
+  add(key: string, options: AddOptions = {}): void {
     this.added.push([key, options]);
   }
 

@@ -2,10 +2,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { CodedError } from '../../../src/base/errors.ts';
-import { EventChannel } from '../../../src/runtime/event-channel.ts';
 import { type EventHandler, enqueueForObject } from '../../../src/runtime/handler.ts';
 import { type Predicate, predicateFuncs } from '../../../src/runtime/predicate.ts';
-import { channelSource, kindSource, type Source } from '../../../src/runtime/source.ts';
+import { kindSource } from '../../../src/runtime/source.ts';
 import { LOW_PRIORITY } from '../../../src/runtime/work-queue.ts';
 import { FakeClock, settle } from '../../support/fake-clock.ts';
 import { aModel } from '../../support/objects.ts';
@@ -39,7 +38,6 @@ function recordingHandler(failures = 0) {
     create: record('create'),
     update: record('update'),
     delete: record('delete'),
-    generic: record('generic'),
   };
   return { handler, events };
 }
@@ -175,78 +173,5 @@ describe('Kind source, when a handler throws', () => {
     assert.equal(clock.pending, 1);
     stop.abort();
     assert.equal(clock.pending, 0);
-  });
-});
-
-describe('Channel source', () => {
-  function startChannel(channel: EventChannel, handler: EventHandler = enqueueForObject()) {
-    const parts = context();
-    const source: Source = channelSource({ name: 'channel', channel, handler });
-    return { ...parts, start: () => source.start(parts, parts.stop.signal) };
-  }
-
-  it('should provide a GenericEvent', async () => {
-    const channel = new EventChannel();
-    const { handler, events } = recordingHandler();
-    await startChannel(channel, handler).start();
-    await channel.send(model('a'));
-    assert.deepEqual(events, [['generic', { object: model('a') }]]);
-  });
-
-  it('should get pending events processed once channel unblocked', async () => {
-    const channel = new EventChannel(2);
-    const { queue, start } = startChannel(channel);
-    let accepted = 0;
-    const sends = ['a', 'b', 'c', 'd'].map(async (name) => {
-      await channel.send(model(name));
-      accepted += 1;
-    });
-    await settle();
-    assert.equal(accepted, 2, 'a full buffer makes senders wait');
-    await start();
-    await Promise.all(sends);
-    assert.deepEqual(
-      queue.take().map(([key]) => key),
-      ['ns/a', 'ns/b', 'ns/c', 'ns/d'],
-    );
-  });
-
-  it('should be able to cope with events in the channel before the source is started, 1024 of them', async () => {
-    const channel = new EventChannel();
-    const { queue, start } = startChannel(channel);
-    for (let index = 0; index < 1024; index += 1) await channel.send(model(`m-${index}`));
-    let accepted = false;
-    void channel.send(model('one-too-many')).then(() => (accepted = true));
-    await settle();
-    assert.equal(accepted, false);
-    await start();
-    assert.equal(queue.take().length, 1025);
-  });
-
-  it('should stop when the source channel is closed', async () => {
-    const channel = new EventChannel(1);
-    const { queue, start } = startChannel(channel);
-    await channel.send(model('buffered'));
-    const waiting = channel.send(model('waiting'));
-    channel.close();
-    await waiting;
-    await channel.send(model('late'));
-    await start();
-    assert.deepEqual(
-      queue.take().map(([key]) => key),
-      ['ns/buffered'],
-    );
-  });
-
-  it('should provide each event to every source that reads the channel, until it is stopped', async () => {
-    const channel = new EventChannel();
-    const [one, two] = [startChannel(channel), startChannel(channel)];
-    await one.start();
-    await two.start();
-    await channel.send(model('a'));
-    two.stop.abort();
-    await channel.send(model('b'));
-    assert.equal(one.queue.take().length, 2);
-    assert.equal(two.queue.take().length, 1);
   });
 });

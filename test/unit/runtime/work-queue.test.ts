@@ -1,7 +1,6 @@
 // The scenarios of client-go's workqueue tests, under their names.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { ItemExponentialRateLimiter } from '../../../src/runtime/rate-limiter.ts';
 import { WorkQueue } from '../../../src/runtime/work-queue.ts';
 import { FakeClock, settle } from '../../support/fake-clock.ts';
 import { CountingQueueMetrics } from './counting-queue-metrics.ts';
@@ -12,7 +11,7 @@ describe('WorkQueue', () => {
     const held = new Set<string>();
     const seen = new Set<string>();
     const work = async (): Promise<void> => {
-      for (let key = await queue.get(); key !== undefined; key = await queue.get()) {
+      for (let key = (await queue.get())?.key; key !== undefined; key = (await queue.get())?.key) {
         assert.ok(!held.has(key));
         held.add(key);
         await settle();
@@ -35,7 +34,7 @@ describe('WorkQueue', () => {
   it('hands out keys in the order they were added', async () => {
     const queue = new WorkQueue(new FakeClock());
     for (const key of ['b', 'a', 'c']) queue.add(key);
-    assert.deepEqual([await queue.get(), await queue.get(), await queue.get()], ['b', 'a', 'c']);
+    assert.deepEqual([(await queue.get())?.key, (await queue.get())?.key, (await queue.get())?.key], ['b', 'a', 'c']);
   });
 
   it('TestAddWhileProcessing: a key added while a worker holds it comes again when the worker is done', async () => {
@@ -44,7 +43,7 @@ describe('WorkQueue', () => {
     await queue.get();
     queue.add('a');
     queue.done('a');
-    assert.equal(await queue.get(), 'a');
+    assert.equal((await queue.get())?.key, 'a');
     queue.done('a');
     assert.equal(queue.length, 0);
   });
@@ -63,7 +62,7 @@ describe('WorkQueue', () => {
     const queue = new WorkQueue(new FakeClock());
     for (let round = 0; round < 2; round += 1) {
       queue.add('a');
-      assert.equal(await queue.get(), 'a');
+      assert.equal((await queue.get())?.key, 'a');
       queue.done('a');
     }
     assert.equal(queue.length, 0);
@@ -84,24 +83,9 @@ describe('WorkQueue', () => {
     queue.add('a');
     queue.add('a');
     queue.done('a');
-    assert.equal(await queue.get(), 'a');
+    assert.equal((await queue.get())?.key, 'a');
     queue.done('a');
     assert.equal(queue.length, 0);
-  });
-
-  it('TestQueueDrainageUsingShutDownWithDrain: waits until every held key is done', async () => {
-    const queue = new WorkQueue(new FakeClock());
-    queue.add('a');
-    queue.add('b');
-    await queue.get();
-    await queue.get();
-    let drained = false;
-    const finished = queue.shutDownWithDrain().then(() => (drained = true));
-    queue.done('a');
-    await settle();
-    assert.equal(drained, false);
-    queue.done('b');
-    await finished;
   });
 
   it('TestNoQueueDrainageUsingShutDown: does not wait for held keys', async () => {
@@ -109,38 +93,16 @@ describe('WorkQueue', () => {
     queue.add('a');
     await queue.get();
     queue.shutDown();
-    assert.equal(await queue.get(), undefined);
-  });
-
-  it('TestForceQueueShutdownUsingShutDown: a shut-down ends the wait of a drain', async () => {
-    const queue = new WorkQueue(new FakeClock());
-    queue.add('a');
-    await queue.get();
-    const drained = queue.shutDownWithDrain();
-    queue.shutDown();
-    await drained;
-  });
-
-  it('TestQueueDrainageUsingShutDownWithDrainWithDirtyItem: what was added again is dropped', async () => {
-    const queue = new WorkQueue(new FakeClock());
-    queue.add('a');
-    await queue.get();
-    queue.add('a');
-    const drained = queue.shutDownWithDrain();
-    queue.done('a');
-    await drained;
-    assert.equal(await queue.get(), undefined);
+    assert.equal((await queue.get())?.key, undefined);
   });
 
   it('TestGarbageCollection: keeps nothing of a key that is done', async () => {
     const clock = new FakeClock();
     const queue = new WorkQueue(clock);
-    queue.addRateLimited('a');
+    queue.add('a', { afterMs: 5 });
     await clock.advance(5);
     await queue.get();
-    queue.forget('a');
     queue.done('a');
-    assert.equal(queue.numRequeues('a'), 0);
     assert.equal(queue.length, 0);
     assert.equal(clock.pending, 0);
   });
@@ -148,7 +110,7 @@ describe('WorkQueue', () => {
   it('TestSimpleQueue: a delayed key is ready when its time has come', async () => {
     const clock = new FakeClock();
     const queue = new WorkQueue(clock);
-    queue.addAfter('a', 100);
+    queue.add('a', { afterMs: 100 });
     await clock.advance(99);
     assert.equal(queue.length, 0);
     await clock.advance(1);
@@ -158,13 +120,13 @@ describe('WorkQueue', () => {
   it('TestDeduping: of several delays the earliest counts, once', async () => {
     const clock = new FakeClock();
     const queue = new WorkQueue(clock);
-    queue.addAfter('a', 100);
-    queue.addAfter('a', 10);
-    queue.addAfter('a', 1000);
+    queue.add('a', { afterMs: 100 });
+    queue.add('a', { afterMs: 10 });
+    queue.add('a', { afterMs: 1000 });
     await clock.advance(10);
     assert.equal(queue.length, 1);
     assert.equal(clock.pending, 0);
-    queue.done((await queue.get()) ?? '');
+    queue.done((await queue.get())?.key ?? '');
     await clock.advance(2000);
     assert.equal(queue.length, 0);
   });
@@ -172,52 +134,34 @@ describe('WorkQueue', () => {
   it('TestAddTwoFireEarly: the later of two keys does not hold up the earlier', async () => {
     const clock = new FakeClock();
     const queue = new WorkQueue(clock);
-    queue.addAfter('late', 1000);
-    queue.addAfter('early', 50);
+    queue.add('late', { afterMs: 1000 });
+    queue.add('early', { afterMs: 50 });
     await clock.advance(60);
-    assert.equal(await queue.get(), 'early');
+    assert.equal((await queue.get())?.key, 'early');
     await clock.advance(1000);
-    assert.equal(await queue.get(), 'late');
+    assert.equal((await queue.get())?.key, 'late');
   });
 
   it('TestCopyShifting: keys come in the order of their times, whatever the order of adding', async () => {
     const clock = new FakeClock();
     const queue = new WorkQueue(clock);
     const delays = [1000, 500, 700, 300, 900, 100];
-    for (const delay of delays) queue.addAfter(`after ${delay}`, delay);
+    for (const delay of delays) queue.add(`after ${delay}`, { afterMs: delay });
     assert.equal(clock.pending, 1, 'one timer serves all waiting keys');
     await clock.advance(2000);
     const order: (string | undefined)[] = [];
-    while (queue.length > 0) order.push(await queue.get());
+    while (queue.length > 0) order.push((await queue.get())?.key);
     assert.deepEqual(
       order,
       delays.sort((left, right) => left - right).map((delay) => `after ${delay}`),
     );
   });
 
-  it('TestRateLimitingQueue: waits as the limiter says, until the key is forgotten', async () => {
-    const clock = new FakeClock();
-    const limiter = new ItemExponentialRateLimiter({ baseMs: 1, capMs: 1000 });
-    const queue = new WorkQueue(clock, { limiter });
-    const waits: number[] = [];
-    for (let round = 0; round < 3; round += 1) {
-      const since = clock.monotonicMs();
-      queue.addRateLimited('a');
-      while (queue.length === 0) await clock.advance(1);
-      waits.push(clock.monotonicMs() - since);
-      queue.done((await queue.get()) ?? '');
-    }
-    assert.deepEqual(waits, [1, 2, 4]);
-    assert.equal(queue.numRequeues('a'), 3);
-    queue.forget('a');
-    assert.equal(queue.numRequeues('a'), 0);
-  });
-
   it('hands a key to a worker that was already waiting', async () => {
     const queue = new WorkQueue(new FakeClock());
     const waiting = queue.get();
     queue.add('a');
-    assert.equal(await waiting, 'a');
+    assert.equal((await waiting)?.key, 'a');
   });
 
   it('keeps a key that falls due while a worker holds it', async () => {
@@ -225,10 +169,10 @@ describe('WorkQueue', () => {
     const queue = new WorkQueue(clock);
     queue.add('a');
     await queue.get();
-    queue.addAfter('a', 10);
+    queue.add('a', { afterMs: 10 });
     await clock.advance(10);
     queue.done('a');
-    assert.equal(await queue.get(), 'a');
+    assert.equal((await queue.get())?.key, 'a');
   });
 
   it('ignores a key that is given back without having been taken', () => {
@@ -242,14 +186,14 @@ describe('WorkQueue', () => {
     const clock = new FakeClock();
     const queue = new WorkQueue(clock);
     const waiting = [queue.get(), queue.get()];
-    queue.addAfter('a', 10);
+    queue.add('a', { afterMs: 10 });
     queue.shutDown();
     assert.deepEqual(await Promise.all(waiting), [undefined, undefined]);
     assert.equal(clock.pending, 0);
     queue.add('b');
-    queue.addAfter('c', 10);
+    queue.add('c', { afterMs: 10 });
     assert.equal(clock.pending, 0);
-    assert.equal(await queue.get(), undefined);
+    assert.equal((await queue.get())?.key, undefined);
   });
 
   it('TestMetrics: counts additions without repeats, depth, waiting and working time, and retries', async () => {
@@ -263,8 +207,8 @@ describe('WorkQueue', () => {
     await clock.advance(500);
     assert.deepEqual([...metrics.held()], [0.5]);
     queue.done('a');
-    queue.addAfter('a', 10);
-    queue.addAfter('a', 0);
+    queue.add('a', { afterMs: 10 });
+    queue.add('a', { afterMs: 0 });
     assert.equal(metrics.adds, 2);
     assert.equal(metrics.retries, 1);
     assert.deepEqual(metrics.waited, [2]);
@@ -277,7 +221,7 @@ describe('WorkQueue', () => {
     const metrics = new CountingQueueMetrics();
     const queue = new WorkQueue(new FakeClock(), { metrics });
     queue.add('a');
-    queue.addAfter('b', 10);
+    queue.add('b', { afterMs: 10 });
     queue.shutDown();
     assert.equal(metrics.depth.get(0), 0);
   });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { judgeAttempt, type KnownAttempts, partsOf } from '../../../src/storage/attempt-order.ts';
+import { judgeAttempt, type KnownAttempts, partsOf } from '../../../src/storage/mysql/tasks/task-fence.ts';
 
 /** As the fence records attempts: which one may write, and what was ever seen. */
 class Recorded {

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { systemClock } from '../../../src/base/clock.ts';
 import { StorageProgramError } from '../../../src/storage/errors.ts';
 import type { WriteOutcome } from '../../../src/storage/metadata-storage.ts';
-import { GroupCommit } from '../../../src/storage/mysql/group-commit.ts';
-import { pendingWrite } from '../../../src/storage/mysql/pending-write.ts';
+import { GroupCommit } from '../../../src/storage/mysql/store/group-commit.ts';
+import { pendingWrite } from '../../../src/storage/mysql/store/pending-write.ts';
 import { aModelRow } from '../../support/objects.ts';
 
 const ROWS = 128;
@@ -38,17 +38,17 @@ describe('GroupCommit', () => {
     });
     const toldInTurns = [0];
     while (told < ROWS) {
-      await nextTurn();
+      await yieldToEventLoop();
       toldInTurns.push(told);
     }
     await Promise.all(callers);
     const most = Math.max(...toldInTurns.slice(1).map((count, index) => count - (toldInTurns[index] ?? 0)));
     assert.deepEqual(batches, [ROWS]);
-    assert.ok(most <= ROWS / 4, `${most} of ${ROWS} callers were told in one turn`);
+    assert.ok(most <= ROWS / 4, `${most} of ${ROWS} callers were told in one tick`);
     await commits.close();
   });
 
-  it('lets one write at which the program fails keep no other from its transaction', async () => {
+  it('keeps no other write from its transaction when the program fails at one write', async () => {
     const commits = new GroupCommit({
       ...settings,
       commit: (writes) => {

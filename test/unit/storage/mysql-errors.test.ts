@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { NoAnswer } from '../../../src/storage/mysql/deadline.ts';
 import { translateMysqlError } from '../../../src/storage/mysql/mysql-errors.ts';
-import { isOutage } from '../../../src/sync/outage-release.ts';
+import { isOutage } from '../../../src/sync/flows/outage-policy.ts';
 
 const fromServer = (errno: number, sqlMessage = 'text of the server') => ({ code: `ER_${errno}`, errno, sqlMessage });
 const codeOf = (error: unknown): string => translateMysqlError(error, 'the_database').code;
@@ -38,7 +38,7 @@ describe('translateMysqlError', () => {
     });
   }
 
-  it('takes what the way to the server brings about for an outage', () => {
+  it('takes a failure of the connection to the server for an outage', () => {
     const sockets = [
       'ECONNREFUSED',
       'ECONNRESET',
@@ -70,7 +70,7 @@ describe('translateMysqlError', () => {
     }
   });
 
-  it('takes an error of the program for what it is: no outage, retried, and its place is named without its text', () => {
+  it('takes an error of the program for no outage, retries it, and names its place without its text', () => {
     const own = [new TypeError('s3cr3t is not a function'), new RangeError('s3cr3t'), new Error('s3cr3t')];
     const ofNode = Object.assign(new TypeError('s3cr3t'), { code: 'ERR_INVALID_ARG_TYPE' });
     // The driver marks so whatever is thrown while it takes up a statement.

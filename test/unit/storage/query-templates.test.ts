@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { allKinds } from '../../../src/api/kinds.ts';
 import type { CodedError } from '../../../src/base/errors.ts';
+import { allKinds } from '../../../src/kinds/kinds.ts';
 import { type ParameterValues, QueryTemplates } from '../../../src/storage/query-templates.ts';
 import { shippedQueryTemplates } from '../../../src/storage/shipped-query-templates.ts';
 import { kindNamed, modelKind } from '../../support/objects.ts';
@@ -67,7 +67,7 @@ describe('query templates', () => {
     }
   });
 
-  it('are refused with everything that is wrong in any of them', () => {
+  it('are refused with all problems of all templates', () => {
     const wrong = [
       { ...ofTeam, id: 'Not An Id', limit: 5000 },
       { ...ofTeam, kind: 'Nothing' },
@@ -115,7 +115,7 @@ describe('query templates', () => {
     );
   });
 
-  it('refuse values that do not fit, all at once, and unknown names with what there is', () => {
+  it('refuse values that do not fit, all at once, and unknown names with the known ones', () => {
     const templates = load(ofTeam);
     const values = { team: ['a'], revisions: [1, 'x'], other: 1 };
     assert.throws(

@@ -81,7 +81,7 @@ describe('a field selector', () => {
   }
 });
 
-describe('a selector of somebody who wants to keep the database busy', () => {
+describe('a selector that is made to keep the database busy', () => {
   const repeated = (part: string, times: number): string => Array.from({ length: times }, () => part).join(',');
 
   it('is refused where it has more than 64 requirements', () => {

@@ -22,7 +22,7 @@ describe('positions of MariaDB', () => {
 });
 
 describe('Committed', () => {
-  it('keeps the newest of each source, with tags and in any order, and forgets what was taken', () => {
+  it('keeps the newest position of each source, with tags and in any order, and forgets positions that were taken', () => {
     const committed = new Committed();
     for (const gtid of ['a:8', 'a:7', 'b:1-3', 'a:tag:2']) committed.note([gtid]);
     assert.equal(committed.take(), 'a:8,b:3,a:tag:2');

@@ -12,13 +12,13 @@ describe('a run with failures', () => {
     assert.deepEqual(filesToRepeat(['a', 'b']), ['a', 'b']);
   });
 
-  it('repeats nothing where many failed, none, or nobody knows which', () => {
+  it('repeats nothing where many failed, none, or it is unknown which', () => {
     assert.deepEqual(filesToRepeat(['a', 'b', 'c']), []);
     assert.deepEqual(filesToRepeat([]), []);
     assert.deepEqual(filesToRepeat(undefined), []);
   });
 
-  it('is told every file with a failure, one that did not even load too, and no other', async () => {
+  it('reports every file with a failure, also a file that did not even load, and no other', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'ingester-failed-files-'));
     const file = async (name: string, text: string): Promise<string> => {
       await writeFile(join(folder, name), text);

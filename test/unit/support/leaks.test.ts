@@ -17,15 +17,15 @@ describe('the search for secrets in what processes say', () => {
     'base64 of more, two further': Buffer.from(`user12:${SECRET}:more`).toString('base64'),
   };
   for (const [form, text] of Object.entries(said)) {
-    it(`finds one in ${form}`, () => assert.deepEqual(leaks({ log: text }, secrets), ['the password is in: log']));
+    it(`finds a secret in ${form}`, () => assert.deepEqual(leaks({ log: text }, secrets), ['the password is in: log']));
   }
 
-  it('finds none where there is none, and names each place where there is one', () => {
+  it('finds no secret where there is none, and names each place of a secret', () => {
     assert.deepEqual(leaks({ log: 'login failed', events: '{}' }, secrets), []);
     assert.equal(leaks({ log: SECRET, events: SECRET, metrics: '' }, secrets).length, 2);
   });
 
-  it('does not pretend to look for nothing', () => {
+  it('reports a secret that is too short to search for', () => {
     assert.deepEqual(leaks({ log: '' }, { token: '' }), ['the token is too short to look for']);
   });
 });

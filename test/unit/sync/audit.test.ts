@@ -6,8 +6,8 @@ import { systemClock } from '../../../src/base/clock.ts';
 import { KubeError } from '../../../src/kube/errors.ts';
 import { encodeObject } from '../../../src/proto/encode.ts';
 import { StorageUnavailableError } from '../../../src/storage/errors.ts';
-import { auditKind } from '../../../src/sync/audit.ts';
-import { repairKind } from '../../../src/sync/audit-repair.ts';
+import { auditKind } from '../../../src/sync/audit/audit.ts';
+import { repairKind } from '../../../src/sync/audit/audit-repair.ts';
 import { FakeApiServer } from '../../support/fake-api-server.ts';
 import { MemoryStorage } from '../../support/memory-storage.ts';
 import { aModel, aModelRow, deleting, immutable, modelKind } from '../../support/objects.ts';
@@ -36,7 +36,7 @@ function setUp() {
   const found = async () => (await audit()).findings.map(({ finding, name }) => `${finding} ${name}`);
   const repair = async (more: { readonly restored?: 'set-back'; readonly maxPercent?: number } = {}) => {
     const { restored = 'keep', maxPercent = 10 } = more;
-    const shared = { encode: encodeObject, kinds: [{ kind: modelKind, resource }], mayGuard: true } as const;
+    const shared = { encode: encodeObject, kinds: [{ kind: modelKind, resource }], mayAddFinalizer: true } as const;
     const options = { ...context, ...shared, limits: { maxPercent }, restored } as const;
     return (await repairKind(await audit(), options)).map(({ finding, outcome }) => `${finding} ${outcome}`);
   };
@@ -80,7 +80,7 @@ describe('auditKind', () => {
     assert.deepEqual(await found(), ['ahead revived']);
   });
 
-  it('finds no fault with an object that is on its way', async () => {
+  it('finds nothing wrong with an object whose write is on its way', async () => {
     const { found, put, storage, models } = setUp();
     const { metadata } = put('marked', { annotations: deleting });
     await storage.delete(aModelRow({ ...metadata }), new Date());
@@ -90,7 +90,7 @@ describe('auditKind', () => {
     assert.deepEqual(await found(), []);
   });
 
-  it('looks again: what was stored meanwhile is no finding', async () => {
+  it('looks again before it reports: an object that was stored meanwhile is no finding', async () => {
     const { api, audit, put, storage } = setUp();
     put('late');
     const get = api.get.bind(api);
@@ -170,7 +170,7 @@ describe('auditKind', () => {
 });
 
 describe('repairKind', () => {
-  it('stores what is missing or stale, and guards what is not', async () => {
+  it('stores missing and stale objects, and guards unguarded ones', async () => {
     const { repair, put, store, both, found, models } = setUp();
     put('missing');
     put('stale');
@@ -270,7 +270,7 @@ describe('repairKind', () => {
     assert.equal(await state('kept'), 'evicting');
   });
 
-  it('writes an unreadable row anew from its object, and gives up where there is none', async () => {
+  it('writes an unreadable row anew from its object, and gives up where the object is gone', async () => {
     const { repair, put, storage, found } = setUp();
     const { metadata } = put('damaged');
     await storage.upsert({ ...aModelRow({ ...metadata }), json: '{' });
@@ -281,7 +281,7 @@ describe('repairKind', () => {
     assert.deepEqual(await found(), ['unreadable archived']);
   });
 
-  it('leaves to the reconciler what is leaving etcd', async () => {
+  it('leaves to the reconciler objects that are leaving etcd', async () => {
     const { repair, put } = setUp();
     put('marked', { annotations: deleting });
     put('evicting', { annotations: immutable });

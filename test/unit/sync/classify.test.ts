@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { ObjectMeta } from '../../../src/api/object.ts';
-import { classify } from '../../../src/sync/classify.ts';
+import { classify } from '../../../src/sync/flows/classify.ts';
 import { aModel, deleting, immutable, kindNamed } from '../../support/objects.ts';
 
 const stateOf = (metadata: Partial<ObjectMeta>, kind = 'Model', evictImmutableKinds = false): string =>
@@ -23,7 +23,7 @@ describe('classify', () => {
     }
   });
 
-  it('takes objects of immutable kinds for immutable only where those are evicted', () => {
+  it('takes objects of immutable kinds for immutable only where those kinds are evicted', () => {
     assert.equal(stateOf({}, 'Model', true), 'immutable');
     assert.equal(stateOf({}, 'Pipeline', true), 'live');
     assert.equal(stateOf({}, 'Model', false), 'live');

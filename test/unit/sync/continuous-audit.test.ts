@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { KubeError } from '../../../src/kube/errors.ts';
 import { encodeObject } from '../../../src/proto/encode.ts';
-import { ContinuousAudit } from '../../../src/sync/continuous-audit.ts';
+import { ContinuousAudit } from '../../../src/sync/audit/continuous-audit.ts';
 import { FakeApiServer } from '../../support/fake-api-server.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { MemoryStorage } from '../../support/memory-storage.ts';
@@ -24,7 +24,7 @@ function setUp(options: { readonly periodMs?: number } = {}) {
   const common = { kind: modelKind, resource, client: api, storage, clock, encode: encodeObject };
   const metrics = {
     audited: (found: Readonly<Record<string, number>>) => audited.push(found),
-    vanished: () => undefined,
+    missedDeletes: () => undefined,
   };
   const audit = new ContinuousAudit({
     targets: [
@@ -58,7 +58,7 @@ describe('ContinuousAudit', () => {
     await end();
   });
 
-  it('repairs what needs no decision and says so; what is left is in the metric', async () => {
+  it('repairs differences that need no decision and says so; the ones left are in the metric', async () => {
     const { models, storage, audited, logger, pass, end } = setUp();
     models.put(aModel());
     models.put(aModel({ name: 'ahead', uid: 'ahead' }));
@@ -85,7 +85,7 @@ describe('ContinuousAudit', () => {
     await end();
   });
 
-  it('compares nothing during a drain, before the first list, or where it is switched off', async () => {
+  it('compares nothing during an uninstall, before the first list, or where it is switched off', async () => {
     for (const change of [{ mayRepair: false }, { ready: false }]) {
       const { state, audited, pass, end } = setUp();
       Object.assign(state, change);

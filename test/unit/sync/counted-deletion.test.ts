@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { KubeError } from '../../../src/kube/errors.ts';
 import { encodeObject } from '../../../src/proto/encode.ts';
-import { DeletionBreaker } from '../../../src/sync/deletion-breaker.ts';
-import { ObjectReconciler, type ReconcilerOptions } from '../../../src/sync/reconciler.ts';
+import { DeletionBreaker } from '../../../src/sync/flows/deletion-breaker.ts';
+import { ObjectReconciler, type ReconcilerOptions } from '../../../src/sync/flows/reconciler.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { FakeKubeClient } from '../../support/fake-kube-client.ts';
 import { MemoryStorage } from '../../support/memory-storage.ts';
@@ -40,8 +40,8 @@ function setUp(perMinute: number, more: Partial<ReconcilerOptions> = {}) {
 
 const names = ['a', 'b', 'c', 'd', 'e'];
 
-describe('the breaker and the flows', () => {
-  it('counts nothing while MySQL fails, however many are tried', async () => {
+describe('the deletion breaker in the flows', () => {
+  it('counts no deletion while MySQL fails, however many are tried', async () => {
     const { storage, put, remove, reconcile, opened, finished } = setUp(2);
     const finish = storage.finish.bind(storage);
     storage.finish = () => Promise.reject(new KubeError('Unavailable', 'down'));
@@ -69,7 +69,7 @@ describe('the breaker and the flows', () => {
     assert.deepEqual(opened, []);
   });
 
-  it('counts no state that came too late', async () => {
+  it('counts no deletion whose state came too late', async () => {
     const { storage, put, remove, reconcile, opened, finished } = setUp(1);
     storage.finish = () => Promise.resolve('stale');
     for (const name of names) {
@@ -80,9 +80,9 @@ describe('the breaker and the flows', () => {
     assert.deepEqual([opened, finished], [[], []]);
   });
 
-  it('says that nothing is finished where the object is gone or held', async () => {
+  it('reports no finished deletion where the object is gone or held', async () => {
     const { put, remove, reconcile, opened, finished } = setUp(1);
-    await reconcile('nobody');
+    await reconcile('missing');
     for (const name of ['a', 'b']) {
       put(name);
       remove(name);
@@ -95,14 +95,14 @@ describe('the breaker and the flows', () => {
     const outage = { isDue: () => true, keep: () => Promise.resolve(true) };
     const { client, storage, put, remove, reconcile, opened } = setUp(2, { outage });
     storage.down = true;
-    const released: boolean[] = [];
+    const gone: boolean[] = [];
     for (const name of names) {
       put(name);
       remove(name);
       await reconcile(name).catch(() => undefined);
-      released.push(client.object(`a-namespace/${name}`) === undefined);
+      gone.push(client.object(`a-namespace/${name}`) === undefined);
     }
-    assert.deepEqual(released, [true, true, false, false, false]);
+    assert.deepEqual(gone, [true, true, false, false, false]);
     assert.deepEqual(opened, ['Model']);
   });
 });

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { FINALIZER, UNGUARDED_ANNOTATION } from '../../../src/api/names.ts';
-import { Coverage } from '../../../src/sync/coverage.ts';
-import { Departures } from '../../../src/sync/departures.ts';
+import { Coverage } from '../../../src/sync/startup/coverage.ts';
+import { MissedDeletes } from '../../../src/sync/startup/missed-deletes.ts';
 import { aModel, deleting, immutable } from '../../support/objects.ts';
 
 const KEY = 'a-namespace/a-model';
@@ -17,7 +17,7 @@ describe('Coverage', () => {
     assert.equal(coverage.unguarded.size, 0);
   });
 
-  it('counts an object again whose finalizer somebody took off, and not once it is gone', () => {
+  it('counts an object again whose finalizer a user took off, and not once it is gone', () => {
     const coverage = new Coverage();
     coverage.add(aModel());
     coverage.update(aModel(), bare);
@@ -26,7 +26,7 @@ describe('Coverage', () => {
     assert.equal(coverage.unguarded.size, 0);
   });
 
-  it('leaves out what may not have the finalizer: objects being deleted, and those somebody opted out', () => {
+  it('leaves out what may not have the finalizer: objects being deleted, and objects that a user opted out', () => {
     const coverage = new Coverage();
     coverage.add(aModel({ finalizers: ['other/finalizer'], deletionTimestamp: '2026-01-03T00:00:00Z' }));
     assert.equal(coverage.unguarded.size, 0);
@@ -48,36 +48,36 @@ describe('Coverage', () => {
   });
 });
 
-describe('Departures', () => {
+describe('MissedDeletes', () => {
   const gone = { uid: aModel().metadata.uid, resourceVersion: '10' };
 
   it('names each object that left, once', () => {
-    const departures = new Departures();
-    departures.begin();
-    departures.delete(aModel());
-    assert.deepEqual(departures.take(KEY), [gone]);
-    assert.deepEqual(departures.take(KEY), []);
+    const missedDeletes = new MissedDeletes();
+    missedDeletes.begin();
+    missedDeletes.delete(aModel());
+    assert.deepEqual(missedDeletes.take(KEY), [gone]);
+    assert.deepEqual(missedDeletes.take(KEY), []);
   });
 
   it('leaves out an object whose final state is stored, whichever is heard of first', () => {
-    const departures = new Departures();
-    departures.begin();
-    departures.noteFinished(gone.uid);
-    departures.delete(aModel());
-    assert.deepEqual(departures.take(KEY), []);
-    departures.delete(aModel());
-    departures.noteFinished(gone.uid);
-    assert.deepEqual(departures.take(KEY), []);
+    const missedDeletes = new MissedDeletes();
+    missedDeletes.begin();
+    missedDeletes.noteFinished(gone.uid);
+    missedDeletes.delete(aModel());
+    assert.deepEqual(missedDeletes.take(KEY), []);
+    missedDeletes.delete(aModel());
+    missedDeletes.noteFinished(gone.uid);
+    assert.deepEqual(missedDeletes.take(KEY), []);
   });
 
   it('keeps every incarnation of a name, and what could not be dealt with', () => {
-    const departures = new Departures();
-    departures.begin();
-    departures.delete(aModel());
-    departures.putBack(KEY, departures.take(KEY));
-    departures.delete(aModel({ uid: 'second', resourceVersion: '20' }));
+    const missedDeletes = new MissedDeletes();
+    missedDeletes.begin();
+    missedDeletes.delete(aModel());
+    missedDeletes.putBack(KEY, missedDeletes.take(KEY));
+    missedDeletes.delete(aModel({ uid: 'second', resourceVersion: '20' }));
     assert.deepEqual(
-      departures.take(KEY).map(({ uid }) => uid),
+      missedDeletes.take(KEY).map(({ uid }) => uid),
       [gone.uid, 'second'],
     );
   });

@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { dataOf } from '../../../src/kube/config-map.ts';
 import {
   ControlState,
   controlRef,
   evictionPause,
   openBreakers,
-  readData,
   resumption,
-} from '../../../src/sync/control-state.ts';
-import { type BreakerLimits, DeletionBreaker } from '../../../src/sync/deletion-breaker.ts';
-import { EvictionPace } from '../../../src/sync/eviction-pace.ts';
+} from '../../../src/sync/flows/control-state.ts';
+import { type BreakerLimits, DeletionBreaker } from '../../../src/sync/flows/deletion-breaker.ts';
+import { EvictionPace } from '../../../src/sync/flows/eviction-pace.ts';
 import { FakeClock, settle } from '../../support/fake-clock.ts';
 import { FakeKubeClient } from '../../support/fake-kube-client.ts';
 import { RecordingLogger } from '../../support/recording-logger.ts';
@@ -45,14 +45,14 @@ function setUp(limits: Partial<BreakerLimits>, total = 1000, client = new FakeKu
 }
 
 describe('the deletion breaker', () => {
-  it('lets through what is within the limit of a minute, and again the next minute', async () => {
+  it('lets deletions through within the limit of a minute, and again the next minute', async () => {
     const { pass, clock } = setUp({ deletionsPerMinute: 5 });
     assert.equal(pass(5, 'a'), 5);
     await clock.advance(60_000);
     assert.equal(pass(5, 'b'), 5);
   });
 
-  it('opens at the first deletion too many and then holds everything', () => {
+  it('opens at the first deletion too many and then holds every deletion', () => {
     const { pass, admit, changes, logger } = setUp({ deletionsPerMinute: 5 });
     assert.equal(pass(8), 5);
     assert.match(admit('other') ?? '', /More than 5 objects of Model.*ingester resume Model/);
@@ -106,7 +106,7 @@ describe('the deletion breaker', () => {
     await settle();
     const second = setUp({ deletionsPerMinute: 2 }, 1000, first.client);
     await second.state.refresh();
-    const open = openBreakers(await readData(first.client, ref));
+    const open = openBreakers(dataOf(await first.client.get(ref)));
     assert.deepEqual(
       open.map(({ kind, namespace }) => [kind, namespace]),
       [['Model', 'busy']],
@@ -140,7 +140,7 @@ describe('the deletion breaker', () => {
     assert.ok(!changes.includes('Model closed'));
   });
 
-  it('does not open against a person who has just let the kind go on', async () => {
+  it('does not open again right after an operator resumed the kind', async () => {
     const { client, state, pass, admit } = setUp({ deletionsPerMinute: 1 });
     await state.refresh();
     await client.mergePatch(ref, { data: resumption([], ['Model'], new Date(Date.UTC(2026, 0, 1, 1))) });
@@ -155,7 +155,7 @@ describe('the deletion breaker', () => {
     assert.equal(setUp({ deletionsPercent: 20 }, 10).pass(9), 9);
   });
 
-  it('stays open after a restart, until a person resumes', async () => {
+  it('stays open after a restart, until an operator resumes', async () => {
     const first = setUp({ deletionsPerMinute: 2 });
     first.pass(3);
     await settle();
@@ -163,7 +163,7 @@ describe('the deletion breaker', () => {
     await second.state.refresh();
     assert.notEqual(second.admit('x'), undefined);
     await first.client.mergePatch(ref, {
-      data: resumption(openBreakers(await readData(first.client, ref)), ['Model'], new Date(Date.UTC(2026, 0, 1, 1))),
+      data: resumption(openBreakers(dataOf(await first.client.get(ref))), ['Model'], new Date(Date.UTC(2026, 0, 1, 1))),
     });
     await second.state.refresh();
     assert.equal(second.pass(10), 10, 'nothing is counted as too many while it is allowed');

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { ObjectMeta } from '../../../src/api/object.ts';
 import { KubeError } from '../../../src/kube/errors.ts';
-import { Coverage } from '../../../src/sync/coverage.ts';
-import { Difference } from '../../../src/sync/difference.ts';
-import { judgeVanished } from '../../../src/sync/vanished.ts';
+import { Coverage } from '../../../src/sync/startup/coverage.ts';
+import { Difference } from '../../../src/sync/startup/difference.ts';
+import { judgeMissedDeletes } from '../../../src/sync/startup/mark-missed-deletes.ts';
 import { FakeApiServer } from '../../support/fake-api-server.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { MemoryStorage } from '../../support/memory-storage.ts';
@@ -204,23 +204,23 @@ describe('Difference', () => {
   });
 });
 
-describe('judgeVanished', () => {
+describe('judgeMissedDeletes', () => {
   const verdicts = [
-    { rows: 0, vanished: 0, verdict: 'mark' },
-    { rows: 1, vanished: 1, verdict: 'mark' },
-    { rows: 2, vanished: 2, verdict: 'nothing-in-common' },
-    { rows: 11, vanished: 10, verdict: 'mark' },
-    { rows: 100, vanished: 11, verdict: 'too-many' },
-    { rows: 1000, vanished: 100, verdict: 'mark' },
-    { rows: 1000, vanished: 101, verdict: 'too-many' },
+    { rows: 0, missed: 0, verdict: 'mark' },
+    { rows: 1, missed: 1, verdict: 'mark' },
+    { rows: 2, missed: 2, verdict: 'nothing-in-common' },
+    { rows: 11, missed: 10, verdict: 'mark' },
+    { rows: 100, missed: 11, verdict: 'too-many' },
+    { rows: 1000, missed: 100, verdict: 'mark' },
+    { rows: 1000, missed: 101, verdict: 'too-many' },
   ] as const;
-  for (const { rows, vanished, verdict } of verdicts) {
-    it(`says ${verdict} for ${vanished} of ${rows} rows at 10 %`, () => {
-      assert.equal(judgeVanished({ rows, vanished }, { maxPercent: 10 }), verdict);
+  for (const { rows, missed, verdict } of verdicts) {
+    it(`says ${verdict} for ${missed} of ${rows} rows at 10 %`, () => {
+      assert.equal(judgeMissedDeletes({ rows, missed }, { maxPercent: 10 }), verdict);
     });
   }
 
   it('never marks a whole table of more than one, whatever the limit', () => {
-    assert.equal(judgeVanished({ rows: 50, vanished: 50 }, { maxPercent: 100 }), 'nothing-in-common');
+    assert.equal(judgeMissedDeletes({ rows: 50, missed: 50 }, { maxPercent: 100 }), 'nothing-in-common');
   });
 });

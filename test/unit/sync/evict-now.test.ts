@@ -1,12 +1,12 @@
-// `ingester evict` on one object: the reconciler's flow, with every guard that the reconciler has.
+// `ingester evict` on one object: the reconciler's flow, with every check that the reconciler has.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { KubernetesObject } from '../../../src/api/object.ts';
 import { encodeObject } from '../../../src/proto/encode.ts';
-import { evictNow, verdict } from '../../../src/sync/evict-now.ts';
-import { EvictionPace } from '../../../src/sync/eviction-pace.ts';
-import { ChosenObjects } from '../../../src/sync/eviction-scan.ts';
-import type { FlowOptions } from '../../../src/sync/flow.ts';
+import { evictNow, verdict } from '../../../src/sync/eviction/evict-now.ts';
+import { ChosenObjects } from '../../../src/sync/eviction/eviction-scan.ts';
+import { EvictionPace } from '../../../src/sync/flows/eviction-pace.ts';
+import type { FlowOptions } from '../../../src/sync/flows/flow.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { FakeKubeClient } from '../../support/fake-kube-client.ts';
 import { MemoryStorage } from '../../support/memory-storage.ts';
@@ -19,8 +19,8 @@ function setUp(more: Partial<FlowOptions> = {}) {
   const client = new FakeKubeClient();
   const storage = new MemoryStorage();
   const clock = new FakeClock();
-  const remembered: string[] = [];
-  const notices: string[] = [];
+  const ends: string[] = [];
+  const events: string[] = [];
   const { metadata } = client.put(aModel());
   const { namespace, name, uid, resourceVersion } = metadata;
   const chosen = { namespace, name, uid, resourceVersion, rule: 'old' };
@@ -31,8 +31,8 @@ function setUp(more: Partial<FlowOptions> = {}) {
     resource: { group: 'michelangelo.api', version: 'v2', plural: 'models' },
     ...{ client, storage, clock, logger: new RecordingLogger(), encode: encodeObject, evictImmutableKinds: false },
     chosenBy: (object) => objects.ruleFor(object),
-    names: { remember: (_kind, _object, end) => Promise.resolve(void remembered.push(end)) },
-    witness: (_object, reason) => notices.push(reason),
+    tombstones: { add: (_kind, _object, end) => Promise.resolve(void ends.push(end)) },
+    recordEvent: (_object, reason) => events.push(reason),
     ...more,
   };
   const run = async () => {
@@ -41,20 +41,20 @@ function setUp(more: Partial<FlowOptions> = {}) {
     return running;
   };
   const state = async () => (await storage.getById(modelKind, uid))?.state;
-  return { client, storage, run, state, remembered, notices, uid };
+  return { client, storage, run, state, ends, events, uid };
 }
 
 describe('evicting one object by command', () => {
   it('ends as in the reconciler, with its name written down and its events', async () => {
-    const { client, run, state, remembered, notices } = setUp();
+    const { client, run, state, ends, events } = setUp();
     assert.equal((await run()).outcome, 'evicted');
     assert.equal(client.object(KEY), undefined);
     assert.equal(await state(), 'evicted');
-    assert.deepEqual(remembered, ['evicted', 'evicted']);
-    assert.deepEqual(notices, []);
+    assert.deepEqual(ends, ['evicted', 'evicted']);
+    assert.deepEqual(events, []);
   });
 
-  it('leaves to the reconciler what was deleted or marked meanwhile, by whomever', async () => {
+  it('leaves to the reconciler an object that was deleted or marked meanwhile, by whichever client', async () => {
     for (const change of [
       (client: FakeKubeClient) => client.remove(KEY),
       (client: FakeKubeClient) => void client.put(aModel({ annotations: deleting })),
@@ -73,7 +73,7 @@ describe('evicting one object by command', () => {
 
   it('heeds the breaker where the mark comes between its look and its work', async () => {
     const breaker = { admit: () => 'is open', takeBack: () => undefined } as unknown as FlowOptions['breaker'];
-    const { client, run, state, notices } = setUp(breaker === undefined ? {} : { breaker });
+    const { client, run, state, events } = setUp(breaker === undefined ? {} : { breaker });
     const get = client.get.bind(client);
     let looks = 0;
     client.get = (ref): Promise<KubernetesObject> => {
@@ -81,7 +81,7 @@ describe('evicting one object by command', () => {
       return get(ref);
     };
     assert.equal((await run()).outcome, 'changed');
-    assert.deepEqual(notices, ['DeletionsPaused']);
+    assert.deepEqual(events, ['DeletionsPaused']);
     assert.equal(await state(), 'live');
     assert.equal(client.object(KEY)?.metadata.deletionTimestamp, undefined);
   });
@@ -98,19 +98,19 @@ describe('evicting one object by command', () => {
   });
 });
 
-describe('what a command may do next with an object it has chosen', () => {
+describe('the next step of a command with an object it has chosen', () => {
   const chosen = { resourceVersion: '7' };
   const at = (resourceVersion: string) => aModel({ resourceVersion });
   const terminating = aModel({ resourceVersion: '8', deletionTimestamp: '2026-01-03T00:00:00Z' });
 
-  it('is to begin with exactly what was chosen, and to end what it began', () => {
+  it('is to begin with exactly the object that was chosen, and to end an eviction that it began', () => {
     assert.equal(verdict(chosen, at('7'), undefined), undefined);
     assert.equal(verdict(chosen, at('7'), { state: 'evicting' }), undefined);
     assert.equal(verdict(chosen, terminating, { state: 'evicting' }), undefined);
     assert.equal(verdict(chosen, undefined, { state: 'evicted' })?.outcome, 'evicted');
   });
 
-  it('is nothing where it changed, is deleted or is gone', () => {
+  it('is none where the object has changed, is being deleted or is gone', () => {
     for (const [object, row] of [
       [at('8'), undefined],
       [terminating, undefined],

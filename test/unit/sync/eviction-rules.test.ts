@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { KubernetesObject, ObjectMeta } from '../../../src/api/object.ts';
 import type { JsonObject } from '../../../src/base/json.ts';
-import { type EvictionRuleOptions, rulesFor } from '../../../src/sync/eviction-rules.ts';
-import { ChosenObjects, scan } from '../../../src/sync/eviction-scan.ts';
+import { type EvictionRuleOptions, rulesFor } from '../../../src/sync/eviction/eviction-rules.ts';
+import { ChosenObjects, scan } from '../../../src/sync/eviction/eviction-scan.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { FakeKubeClient } from '../../support/fake-kube-client.ts';
 import { deleting, immutable, kindNamed } from '../../support/objects.ts';
@@ -69,7 +69,7 @@ describe('eviction rules', () => {
     assert.deepEqual(await chosen({ when: "now - timestamp(object.status.endTime) > duration('1h')" }, objects), []);
   });
 
-  it('leaves alone what is deleted, marked or owned by GitOps', async () => {
+  it('leaves alone objects that are deleted, marked or owned by GitOps', async () => {
     const objects = [
       aRun('marked', 9, { metadata: { annotations: deleting } }),
       aRun('immutable', 9, { metadata: { annotations: immutable } }),
@@ -94,7 +94,7 @@ describe('eviction rules', () => {
     assert.equal(remembered.ruleFor(aRun('a', 1, { metadata: { resourceVersion: '7', uid: 'again' } })), undefined);
   });
 
-  it('calls withdrawn what was requested in exactly this state and is chosen no more', () => {
+  it('calls an eviction withdrawn that was requested in exactly this state and is chosen no more', () => {
     const remembered = new ChosenObjects();
     const [kept, freed] = ['a', 'b'].map((name) => ({
       namespace: 'ns',

@@ -11,12 +11,12 @@ const after = (finalizers: readonly string[]): readonly string[] | undefined => 
 };
 
 describe('finalizer patches', () => {
-  it('remove ours and keep the order of the others', () => {
+  it('remove our finalizer and keep the order of the others', () => {
     assert.deepEqual(after(['a', FINALIZER, 'b']), ['a', 'b']);
     assert.deepEqual(after([FINALIZER]), []);
   });
 
-  it('remove ours wherever it stands, also twice', () => {
+  it('remove our finalizer wherever it stands, also twice', () => {
     assert.deepEqual(after([FINALIZER, 'a', FINALIZER]), ['a']);
   });
 
@@ -32,7 +32,7 @@ describe('finalizer patches', () => {
     assert.throws(() => applyJsonPatch(aModel({ finalizers: [FINALIZER, 'a'] }), removeFinalizerPatch(object)));
   });
 
-  it('add ours to a list, and make the list where there is none', () => {
+  it('add our finalizer to a list, and make the list where there is none', () => {
     const { finalizers: _, ...metadata } = aModel().metadata;
     const bare = { ...aModel(), metadata };
     assert.deepEqual(applyJsonPatch(bare, addFinalizerPatch(bare)).metadata['finalizers'], [FINALIZER]);

@@ -4,12 +4,12 @@ import { describe, it } from 'node:test';
 import { FINALIZER, PROPAGATION_ANNOTATION } from '../../../src/api/names.ts';
 import type { KubernetesObject, ObjectMeta } from '../../../src/api/object.ts';
 import { encodeObject } from '../../../src/proto/encode.ts';
-import { DefinitionGuard } from '../../../src/sync/definition-guard.ts';
-import { EvictionPace } from '../../../src/sync/eviction-pace.ts';
-import type { UnsavedEnding } from '../../../src/sync/outage-release.ts';
-import { ObjectReconciler, type ReconcilerOptions } from '../../../src/sync/reconciler.ts';
+import { DefinitionCheck } from '../../../src/sync/flows/definition-check.ts';
+import { EvictionPace } from '../../../src/sync/flows/eviction-pace.ts';
+import { FailingObjects } from '../../../src/sync/flows/failing-objects.ts';
+import type { UnsavedEnding } from '../../../src/sync/flows/outage-policy.ts';
+import { ObjectReconciler, type ReconcilerOptions } from '../../../src/sync/flows/reconciler.ts';
 import { toRow } from '../../../src/sync/row.ts';
-import { Troubles } from '../../../src/sync/troubles.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { FakeKubeClient } from '../../support/fake-kube-client.ts';
 import { MemoryStorage } from '../../support/memory-storage.ts';
@@ -28,26 +28,26 @@ function setUp(more: Partial<ReconcilerOptions> = {}) {
   const storage = new MemoryStorage();
   const clock = new FakeClock();
   const logger = new RecordingLogger();
-  const troubles = new Troubles(clock);
-  const notices: string[] = [];
+  const failingObjects = new FailingObjects(clock);
+  const events: string[] = [];
   const reconciler = new ObjectReconciler({
     kind: modelKind,
     resource: { group: 'michelangelo.api', version: 'v2', plural: 'models' },
     getObject: (key) => Promise.resolve(client.object(key)),
-    ...{ client, storage, clock, logger, troubles, encode: encodeObject, evictImmutableKinds: false },
-    witness: (_object, reason, note) => notices.push(`${reason}: ${note}`),
+    ...{ client, storage, clock, logger, failingObjects, encode: encodeObject, evictImmutableKinds: false },
+    recordEvent: (_object, reason, note) => events.push(`${reason}: ${note}`),
     ...more,
   });
   const reconcile = () => reconciler.reconcile(KEY);
   return {
-    ...{ client, storage, clock, notices, troubles, reconcile },
+    ...{ client, storage, clock, events, failingObjects, reconcile },
     settle: async () => {
       for (let run = 0; run < 10; run += 1) await reconcile();
     },
     put: (metadata: Partial<ObjectMeta> = {}): KubernetesObject => client.put(aModel(metadata)),
     gone: () => client.object(KEY) === undefined,
     state: async (uid = UID) => (await storage.getById(modelKind, uid))?.state,
-    told: (reason: string) => notices.filter((notice) => notice.startsWith(reason)),
+    told: (reason: string) => events.filter((event) => event.startsWith(reason)),
   };
 }
 
@@ -62,14 +62,14 @@ describe('deleting by annotation', () => {
   }
 
   it('keeps an object whose propagation makes no sense, and says what to correct', async () => {
-    const { put, reconcile, client, state, told, troubles } = setUp();
+    const { put, reconcile, client, state, told, failingObjects } = setUp();
     put({ annotations: { ...deleting, [PROPAGATION_ANNOTATION]: 'orphan' } });
     await assert.rejects(reconcile(), { code: 'SYNC_PROPAGATION_INVALID' });
     assert.equal(client.object(KEY)?.metadata.deletionTimestamp, undefined);
     assert.equal(await state(), 'live');
     assert.match(told('PropagationInvalid')[0] ?? '', /Orphan, Background, Foreground/);
     assert.deepEqual(
-      troubles.list().map(({ name, code }) => [name, code]),
+      failingObjects.list().map(({ name, code }) => [name, code]),
       [['a-model', 'SYNC_PROPAGATION_INVALID']],
     );
   });
@@ -88,7 +88,7 @@ describe('the deletion delay', () => {
     assert.equal(gone(), true);
   });
 
-  it('does not hold what was deleted by annotation, or evicted', async () => {
+  it('does not hold an object that was deleted by annotation, or evicted', async () => {
     for (const annotations of [deleting, immutable]) {
       const { put, settle, gone } = setUp({ deletionDelayMs: 1e9 });
       put({ annotations });
@@ -97,7 +97,7 @@ describe('the deletion delay', () => {
     }
   });
 
-  it('does not hold what an eviction rule has chosen', async () => {
+  it('does not hold an object that an eviction rule has chosen', async () => {
     const { put, settle, gone } = setUp({ deletionDelayMs: 1e9, chosenBy: () => 'a rule' });
     put();
     await settle();
@@ -106,7 +106,7 @@ describe('the deletion delay', () => {
 });
 
 describe('eviction and GitOps', () => {
-  it('archives what GitOps owns and keeps it in etcd, saying why', async () => {
+  it('archives an object that GitOps owns and keeps it in etcd, saying why', async () => {
     const { put, settle, gone, state, told, client } = setUp();
     put({ annotations: { ...immutable, ...tracked } });
     await settle();
@@ -116,7 +116,7 @@ describe('eviction and GitOps', () => {
     assert.match(told('Retained')[0] ?? '', /Argo CD application "app" would create it again/);
   });
 
-  it('lets it go when its manifest is marked as skipped, or a person allows it', async () => {
+  it('lets an archived object leave etcd when its manifest is marked as skipped, or a user allows the eviction', async () => {
     for (const mark of [{ 'argocd.argoproj.io/hook': 'Skip' }, { 'michelangelo/Eviction': 'Allow' }]) {
       const { put, settle, gone, state } = setUp();
       put({ annotations: { ...immutable, ...tracked, ...mark } });
@@ -140,7 +140,7 @@ describe('eviction and GitOps', () => {
     }
   });
 
-  it('archives an immutable object that is deleted before anybody has looked at it', async () => {
+  it('archives an immutable object that is deleted before any reconcile of it', async () => {
     const { put, settle, client, state } = setUp();
     put({ annotations: immutable });
     client.remove(KEY);
@@ -148,7 +148,7 @@ describe('eviction and GitOps', () => {
     assert.equal(await state(), 'evicted');
   });
 
-  it('keeps an object that somebody brought back after its eviction, so that there is no fight', async () => {
+  it('keeps an object that a client created again after its eviction, so that the two do not fight', async () => {
     const { put, settle, gone, state, told } = setUp();
     put({ annotations: immutable });
     await settle();
@@ -171,12 +171,12 @@ describe('eviction and GitOps', () => {
     assert.equal(gone(), true);
   });
 
-  it('waits for its turn, and evicts nothing while paused', async () => {
+  it('waits for the pace of evictions, and evicts nothing while they are paused', async () => {
     const clock = new FakeClock();
     let paused = true;
     const pace = new EvictionPace({ perSecond: 1, paused: () => paused, clock });
     const { put, reconcile, state, gone, settle } = setUp({ pace });
-    pace.waitMs('somebody else');
+    pace.waitMs('another-uid');
     put({ annotations: immutable });
     assert.equal((await reconcile()).kind, 'requeue-after');
     assert.equal(await state(), 'live');
@@ -190,41 +190,41 @@ describe('eviction and GitOps', () => {
 });
 
 describe('the removal of a definition', () => {
-  const guardOf = (client: FakeKubeClient) =>
-    new DefinitionGuard({ client, definition: 'models.michelangelo.api', logger: new RecordingLogger() });
+  const checkOf = (client: FakeKubeClient) =>
+    new DefinitionCheck({ client, definition: 'models.michelangelo.api', logger: new RecordingLogger() });
   const definition = (metadata: Partial<ObjectMeta>): KubernetesObject => ({
     apiVersion: 'apiextensions.k8s.io/v1',
     kind: 'CustomResourceDefinition',
     metadata: { ...aModel().metadata, namespace: '', name: 'models.michelangelo.api', ...metadata },
   });
 
-  it('releases objects without marking their rows as deleted', async () => {
+  it('removes finalizers without marking the rows as deleted', async () => {
     const definitions = new FakeKubeClient();
     definitions.put(definition({ deletionTimestamp: '2026-01-03T00:00:00Z' }));
-    const { put, client, settle, gone, state, told } = setUp({ definitions: guardOf(definitions) });
+    const { put, client, settle, gone, state, told } = setUp({ definitions: checkOf(definitions) });
     put();
     client.remove(KEY);
     await settle();
     assert.equal(gone(), true);
     assert.equal(await state(), 'evicted');
-    assert.equal(told('ReleasedDefinitionRemoved').length, 1);
+    assert.equal(told('FinalizerRemovedWithDefinition').length, 1);
   });
 
-  it('deletes what a person marked for deletion all the same', async () => {
+  it('deletes an object that a user marked for deletion all the same', async () => {
     const definitions = new FakeKubeClient();
     definitions.put(definition({}));
-    const { put, settle, state } = setUp({ definitions: guardOf(definitions) });
+    const { put, settle, state } = setUp({ definitions: checkOf(definitions) });
     put({ annotations: deleting });
     await settle();
     assert.equal(await state(), 'deleted');
   });
 
-  it('asks again for every object, but once for all that wait', async () => {
+  it('looks at the definition again for every object, but once for all objects that wait', async () => {
     const definitions = new FakeKubeClient();
     definitions.put(definition({}));
-    const guard = guardOf(definitions);
-    const first = guard.isBeingRemoved();
-    const waiting = [guard.isBeingRemoved(), guard.isBeingRemoved(), guard.isBeingRemoved()];
+    const check = checkOf(definitions);
+    const first = check.isBeingRemoved();
+    const waiting = [check.isBeingRemoved(), check.isBeingRemoved(), check.isBeingRemoved()];
     definitions.put(definition({ deletionTimestamp: '2026-01-03T00:00:00Z' }));
     await first;
     assert.deepEqual(await Promise.all(waiting), [true, true, true]);
@@ -248,7 +248,7 @@ describe('an object that stays', () => {
   });
 
   it('gets an event that says MySQL is away, and is listed with the error and since when', async () => {
-    const { put, client, clock, storage, reconcile, told, troubles, settle } = setUp();
+    const { put, client, clock, storage, reconcile, told, failingObjects, settle } = setUp();
     put();
     client.remove(KEY);
     storage.down = true;
@@ -257,14 +257,14 @@ describe('an object that stays', () => {
     await clock.advance(AT_DELETION_MS + 61_000);
     await assert.rejects(reconcile());
     assert.match(told('TerminatingBlocked')[0] ?? '', /MySQL is not available/);
-    const [trouble] = troubles.list();
-    assert.deepEqual([trouble?.since, trouble?.attempts], ['2026-01-01T00:00:00.000Z', 2]);
+    const [failing] = failingObjects.list();
+    assert.deepEqual([failing?.since, failing?.attempts], ['2026-01-01T00:00:00.000Z', 2]);
     storage.down = false;
     await settle();
-    assert.equal(troubles.count, 0);
+    assert.equal(failingObjects.count, 0);
   });
 
-  it('is released where the owner wants that, once its final state is on disk', async () => {
+  it('loses its finalizer where the owner wants that, once its final state is on disk', async () => {
     const kept: UnsavedEnding[] = [];
     let due = false;
     let room = false;
@@ -290,10 +290,10 @@ describe('an object that stays', () => {
       kept.map(({ object, ending }) => [object.metadata.uid, ending]),
       [[UID, 'as-recorded']],
     );
-    assert.equal(told('ReleasedToSpool').length, 1);
+    assert.equal(told('FinalizerRemovedToSpool').length, 1);
   });
 
-  it('is never released because a gate is closed', async () => {
+  it('never loses its finalizer because a gate is closed', async () => {
     const outage = { isDue: () => true, keep: () => Promise.resolve(true) };
     const { put, client, storage, reconcile, gone } = setUp({ outage });
     put();
@@ -305,52 +305,52 @@ describe('an object that stays', () => {
 });
 
 describe('names of objects that leave', () => {
-  function keeper(calls: () => readonly string[]) {
-    const told: { end: string; afterDelete: boolean; released: boolean }[] = [];
-    const remember = (_kind: unknown, object: KubernetesObject, end: string): Promise<void> => {
+  function tombstonesOf(calls: () => readonly string[]) {
+    const told: { end: string; afterDelete: boolean; finalizerOff: boolean }[] = [];
+    const add = (_kind: unknown, object: KubernetesObject, end: string): Promise<void> => {
       const gone = calls().filter((call) => call.startsWith('delete:')).length > 0;
-      told.push({ end, afterDelete: gone, released: !(object.metadata.finalizers ?? []).includes(FINALIZER) });
+      told.push({ end, afterDelete: gone, finalizerOff: !(object.metadata.finalizers ?? []).includes(FINALIZER) });
       return Promise.resolve();
     };
-    return { told, remember };
+    return { told, add };
   }
 
   it('are written down as evicted before the object is deleted from etcd', async () => {
     let calls: readonly string[] = [];
-    const names = keeper(() => calls);
-    const { put, settle, client, gone } = setUp({ names });
+    const tombstones = tombstonesOf(() => calls);
+    const { put, settle, client, gone } = setUp({ tombstones });
     calls = client.calls;
     put({ annotations: immutable });
     await settle();
     assert.ok(gone());
-    assert.deepEqual(names.told[0], { end: 'evicted', afterDelete: false, released: false });
-    assert.deepEqual(new Set(names.told.map(({ end }) => end)), new Set(['evicted']));
+    assert.deepEqual(tombstones.told[0], { end: 'evicted', afterDelete: false, finalizerOff: false });
+    assert.deepEqual(new Set(tombstones.told.map(({ end }) => end)), new Set(['evicted']));
   });
 
   it('are written down as deleted before the finalizer comes off', async () => {
     let calls: readonly string[] = [];
-    const names = keeper(() => calls);
-    const { put, settle, client, gone } = setUp({ names });
+    const tombstones = tombstonesOf(() => calls);
+    const { put, settle, client, gone } = setUp({ tombstones });
     calls = client.calls;
     put();
     await settle();
     client.remove(KEY);
     await settle();
     assert.ok(gone());
-    assert.deepEqual(names.told, [{ end: 'deleted', afterDelete: false, released: false }]);
+    assert.deepEqual(tombstones.told, [{ end: 'deleted', afterDelete: false, finalizerOff: false }]);
   });
 
-  it('are those of an evicted object where only the row knows that it was meant to be', async () => {
+  it('are written down as evicted where only the row has the intent to evict', async () => {
     let calls: readonly string[] = [];
-    const names = keeper(() => calls);
-    const { put, settle, client, storage } = setUp({ names });
+    const tombstones = tombstonesOf(() => calls);
+    const { put, settle, client, storage } = setUp({ tombstones });
     calls = client.calls;
     const object = put();
     await storage.requestEviction(toRow(modelKind, object, encodeObject), new Date());
     client.remove(KEY);
     await settle();
     assert.deepEqual(
-      names.told.map(({ end }) => end),
+      tombstones.told.map(({ end }) => end),
       ['evicted'],
     );
   });

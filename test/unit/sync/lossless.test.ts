@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { canonicalJson } from '../../../src/base/json.ts';
 import { parseLossless } from '../../../src/base/lossless-json.ts';
-import { parseEvent } from '../../../src/kube/http/events.ts';
+import { parseEvent } from '../../../src/kube/http/watch-stream.ts';
 import { decodeObject } from '../../../src/proto/decode.ts';
 import { aModel, rowOf } from '../../support/objects.ts';
 

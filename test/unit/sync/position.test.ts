@@ -1,24 +1,24 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { done } from '../../../src/runtime/reconcile.ts';
-import { PositionTracker } from '../../../src/sync/position.ts';
+import { PositionTracker } from '../../../src/sync/startup/position.ts';
 
 const at = new Date('2026-01-01T00:00:00Z');
 const version = (resourceVersion: string) => ({ resourceVersion, at });
 
 describe('the position up to which everything is stored', () => {
-  it('is what the watch has delivered, where nothing is left to do', () => {
+  it('is the last version that the watch has delivered, where no work is left', () => {
     assert.deepEqual(new PositionTracker().sample(version('10'), new Set()), version('10'));
   });
 
-  it('is told once', () => {
+  it('is recorded once', () => {
     const tracker = new PositionTracker();
     tracker.sample(version('10'), new Set());
     assert.equal(tracker.sample(version('10'), new Set()), undefined);
     assert.deepEqual(tracker.sample(version('11'), new Set()), version('11'));
   });
 
-  it('is told again where it could not be noted', () => {
+  it('is recorded again where it could not be written', () => {
     const tracker = new PositionTracker();
     tracker.sample(version('10'), new Set());
     tracker.repeat();

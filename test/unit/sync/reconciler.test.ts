@@ -5,8 +5,8 @@ import type { KubernetesObject, ObjectMeta } from '../../../src/api/object.ts';
 import type { JsonObject } from '../../../src/base/json.ts';
 import { KubeError } from '../../../src/kube/errors.ts';
 import { encodeObject } from '../../../src/proto/encode.ts';
-import type { DeletionBreaker } from '../../../src/sync/deletion-breaker.ts';
-import { ObjectReconciler, type ReconcilerOptions } from '../../../src/sync/reconciler.ts';
+import type { DeletionBreaker } from '../../../src/sync/flows/deletion-breaker.ts';
+import { ObjectReconciler, type ReconcilerOptions } from '../../../src/sync/flows/reconciler.ts';
 import { toRow } from '../../../src/sync/row.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { FakeKubeClient } from '../../support/fake-kube-client.ts';
@@ -18,7 +18,7 @@ const KEY = 'a-namespace/a-model';
 const UID = aModel().metadata.uid;
 
 function setUp(
-  options: Partial<Pick<ReconcilerOptions, 'evictImmutableKinds' | 'mayGuard' | 'breaker' | 'isWithdrawn'>> = {},
+  options: Partial<Pick<ReconcilerOptions, 'evictImmutableKinds' | 'mayAddFinalizer' | 'breaker' | 'isWithdrawn'>> = {},
 ) {
   // After everything that happens to the objects.
   const clock = new FakeClock(30 * 86_400_000);
@@ -133,7 +133,7 @@ describe('ObjectReconciler', () => {
     assert.equal(client.object(KEY), undefined);
   });
 
-  it('releases an object that was never stored, leaving a tombstone', async () => {
+  it('removes the finalizer of an object that was never stored, leaving a tombstone', async () => {
     const { put, client, settle, stored } = setUp();
     put();
     client.remove(KEY);
@@ -191,7 +191,7 @@ describe('ObjectReconciler', () => {
     assert.equal(client.object(KEY)?.metadata.deletionTimestamp, undefined);
   });
 
-  it('does not evict when what is read back is not what was written', async () => {
+  it('does not evict an object whose row is read back other than it was written', async () => {
     const { put, client, storage, reconcile } = setUp();
     put({ annotations: immutable });
     const read = storage.getById.bind(storage);
@@ -203,7 +203,7 @@ describe('ObjectReconciler', () => {
     assert.equal(client.object(KEY)?.metadata.deletionTimestamp, undefined);
   });
 
-  it('counts a deletion by anybody as eviction once the intent to evict is stored', async () => {
+  it('counts a deletion by any user as eviction once the intent to evict is stored', async () => {
     const { put, client, reconcile, settle, stored } = setUp();
     put({ annotations: immutable });
     client.failures.push({ call: 'delete:Orphan', error: new KubeError('Unavailable', 'killed here') });
@@ -261,13 +261,13 @@ describe('ObjectReconciler', () => {
     }
   });
 
-  it('only copies what is unguarded while the bundle is drained: nobody would be left to release it', async () => {
+  it('only copies what is unguarded while the bundle is uninstalled: no reconciler would be left to remove a finalizer', async () => {
     for (const annotations of [deleting, immutable]) {
       const phases: ('unknown' | 'no' | 'yes')[] = ['unknown', 'no', 'yes'];
-      const { put, client, reconcile, storage, stored } = setUp({ mayGuard: () => phases[0] ?? 'yes' });
+      const { put, client, reconcile, storage, stored } = setUp({ mayAddFinalizer: () => phases[0] ?? 'yes' });
       put({ annotations, finalizers: [] });
       assert.deepEqual(await reconcile(), { kind: 'requeue-after', delayMs: 500 });
-      assert.deepEqual(storage.calls, [], 'before it is known whether somebody drains, nothing is done');
+      assert.deepEqual(storage.calls, [], 'before it is known whether an uninstall is under way, nothing is done');
       phases.shift();
       assert.deepEqual(await reconcile(), done);
       assert.deepEqual(client.object(KEY)?.metadata.finalizers, []);
@@ -317,7 +317,7 @@ describe('ObjectReconciler', () => {
     assert.deepEqual(client.object(KEY)?.metadata.finalizers, [FINALIZER]);
   });
 
-  it('does nothing more when it is run again', async () => {
+  it('does nothing more when it reconciles the object again', async () => {
     const { put, client, settle, stored } = setUp();
     put({ annotations: immutable, finalizers: [FINALIZER, 'other/finalizer'] });
     await settle();

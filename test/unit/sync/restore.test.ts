@@ -48,7 +48,7 @@ describe('restore', () => {
     assert.deepEqual([object['spec'], object['status']], [aModel()['spec'], { state: 'of old' }]);
   });
 
-  it('prefers the evicted incarnation, and takes the one that is named', async () => {
+  it('prefers the evicted incarnation, and takes the incarnation that is named', async () => {
     const { deleted, evicted, restore: run } = setUp();
     await evicted('evicted');
     await deleted('deleted', { creationTimestamp: '2026-02-01T00:00:00Z' });
@@ -91,7 +91,7 @@ describe('restore', () => {
     await assert.rejects(run(), { code: 'RESTORE_CONFLICT', message: /another/ });
   });
 
-  it('refuses what is in the cluster and what was never stored', async () => {
+  it('refuses an object that is in the cluster and one that was never stored', async () => {
     const { storage, restore: run } = setUp();
     await assert.rejects(run(), { code: 'RESTORE_NOTHING_STORED' });
     await storage.upsert(rowOf(aModel({ uid: 'live' })));

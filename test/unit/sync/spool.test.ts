@@ -4,14 +4,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
 import type { KindDefinition } from '../../../src/api/kind.ts';
-import { allKinds, kindsUnder } from '../../../src/api/kinds.ts';
 import type { KubernetesObject } from '../../../src/api/object.ts';
+import { allKinds, kindsUnder } from '../../../src/kinds/kinds.ts';
 import { encodeObject } from '../../../src/proto/encode.ts';
 import { RowRefusedError, StorageFailureError } from '../../../src/storage/errors.ts';
 import type { MetadataStorage } from '../../../src/storage/metadata-storage.ts';
 import { maskedValues } from '../../../src/storage/sensitive.ts';
-import type { Ending } from '../../../src/sync/ending.ts';
-import { Spool, type SpoolCount } from '../../../src/sync/spool.ts';
+import type { Ending } from '../../../src/sync/flows/ending.ts';
+import { Spool, type SpoolCount } from '../../../src/sync/flows/spool.ts';
 import { MemoryStorage } from '../../support/memory-storage.ts';
 import { aModel, kindNamed, modelKind } from '../../support/objects.ts';
 import { RecordingLogger } from '../../support/recording-logger.ts';
@@ -29,13 +29,13 @@ function setUp(maxBytes = 1_000_000) {
     new Spool({ directory, kinds, maxBytes, sensitive: maskedValues, logger, onCount: (count) => counts.push(count) });
   const keep = (spool: Spool, object: KubernetesObject, ending: Ending = 'as-recorded') =>
     spool.append({ kind: modelKind, object, ending, at });
-  return { open, keep, logger, counts, file: join(directory, 'released.jsonl'), storage: new MemoryStorage() };
+  return { open, keep, logger, counts, file: join(directory, 'final-states.jsonl'), storage: new MemoryStorage() };
 }
 
 const uids = ['1', '2', '3'];
 
 describe('the spool', () => {
-  it('brings what it keeps into MySQL after a restart, and then forgets it', async () => {
+  it('brings the final states it keeps into MySQL after a restart, and then forgets them', async () => {
     const { open, keep, storage, file, counts } = setUp();
     const before = open();
     for (const uid of uids) assert.equal(await keep(before, aModel({ uid, resourceVersion: '11' })), true);
@@ -48,7 +48,7 @@ describe('the spool', () => {
     );
   });
 
-  it('keeps everything while MySQL is away, and loses nothing to a repeat', async () => {
+  it('keeps every final state while MySQL is away, and loses none to a repeat', async () => {
     const { open, keep, storage } = setUp();
     const spool = open();
     await keep(spool, aModel({ uid: '1', resourceVersion: '11' }));
@@ -76,7 +76,7 @@ describe('the spool', () => {
     assert.equal(existsSync(`${file}.damaged`), false);
   });
 
-  it('keeps a file with damaged lines for a person, after it has written the others', async () => {
+  it('keeps a file with damaged lines for an operator, after it has written the other lines', async () => {
     const { open, keep, storage, file, logger } = setUp();
     await keep(open(), aModel({ uid: '1' }));
     appendFileSync(file, 'not the checksum\t{}\n');
@@ -88,8 +88,9 @@ describe('the spool', () => {
   /** A server with an opinion about the row of one object. */
   function failingFor(storage: MemoryStorage, uid: string, error: () => Error): MetadataStorage {
     return new Proxy<MetadataStorage>(storage, {
-      get: (target, method: keyof MetadataStorage) => {
-        if (method !== 'finish') return target[method].bind(target);
+      get: (target, method) => {
+        const value: unknown = Reflect.get(target, method, target);
+        if (method !== 'finish') return typeof value === 'function' ? (value.bind(target) as unknown) : value;
         return (...given: Parameters<MetadataStorage['finish']>) =>
           given[0].uid === uid ? Promise.reject(error()) : storage.finish(...given);
       },
@@ -116,7 +117,7 @@ describe('the spool', () => {
     assert.deepEqual(counts.at(-1), { waiting: 0, aside: 0 });
   });
 
-  it('keeps the final state of a kind that it does not know, for a process that does', async () => {
+  it('keeps the final state of an unknown kind, for a process that knows the kind', async () => {
     const { open, keep, storage, file, counts } = setUp();
     await keep(open(), aModel({ uid: '1' }));
     assert.equal(await open([]).replay(storage, encodeObject), 0);
@@ -159,7 +160,7 @@ describe('the spool', () => {
     assert.deepEqual(tables, ['model', 'pipeline_run']);
   });
 
-  it('refuses what does not fit, so that the object waits instead', async () => {
+  it('refuses a final state that does not fit, so that the object waits instead', async () => {
     const { open, keep } = setUp(1000);
     const spool = open();
     const accepted: boolean[] = [];

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import type { KubernetesObject } from '../../../src/api/object.ts';
 import type { ListOptions, ListPage } from '../../../src/kube/client.ts';
 import { KubeError } from '../../../src/kube/errors.ts';
-import { StrandedDeletions } from '../../../src/sync/stranded-deletions.ts';
+import { StrandedDeletions } from '../../../src/sync/startup/stranded-deletions.ts';
 import { aModel, kindNamed, modelKind } from '../../support/objects.ts';
 
 const MiB = 1024 * 1024;

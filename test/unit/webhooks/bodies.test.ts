@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
+import { parsedBytes } from '../../../webhooks/bodies.ts';
 import { BodyRoom, type Visitor } from '../../../webhooks/body-room.ts';
-import { parsedBytes } from '../../../webhooks/body-weight.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 
 class Body implements Visitor {
@@ -28,7 +28,7 @@ class Body implements Visitor {
 }
 
 describe('BodyRoom', () => {
-  it('gives the room of the slowest body to one that waits', async () => {
+  it('gives the room of the slowest body to a body that waits', async () => {
     const clock = new FakeClock();
     const room = new BodyRoom(10, clock);
     const [slow, slower, honest] = [new Body(5), new Body(5), new Body(4)];

@@ -45,7 +45,7 @@ describe('remembering access', () => {
     assert.equal(await cached.mayDelete(user, model, signal), 'yes');
   });
 
-  it('asks anew for everything that may change the answer', async () => {
+  it('asks anew where anything that may change the answer differs', async () => {
     const { answers, cached } = setUp();
     const users: Requester[] = [
       user,

@@ -34,11 +34,11 @@ describe('loadKeyPair', () => {
   });
 
   it('names the file that is missing and the setting', () => {
-    assert.throws(() => loadKeyPair(write(undefined, one.keyPem)), /tls\.crt.*webhook\.certDir/);
-    assert.throws(() => loadKeyPair(write(one.certificatePem, undefined)), /tls\.key.*webhook\.certDir/);
+    assert.throws(() => loadKeyPair(write(undefined, one.keyPem)), /tls\.crt.*server\.certDir/);
+    assert.throws(() => loadKeyPair(write(one.certificatePem, undefined)), /tls\.key.*server\.certDir/);
   });
 
-  it('refuses what is no PEM without repeating it', () => {
+  it('refuses text that is not PEM without repeating it', () => {
     assert.throws(
       () => loadKeyPair(write(one.certificatePem, 's3cr3t')),
       (error: Error) => {

@@ -1,4 +1,4 @@
-// docs/admission.md is what people read when a request is refused; it has every rule and every metric, and no other.
+// docs/admission.md is what users read when a request is refused; it has every rule and every metric, and no other.
 import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -20,7 +20,7 @@ describe('docs/admission.md', () => {
   });
 
   it('has a page of checks whose tests all exist', () => {
-    const rows = [...read('docs/admission-checks.md').matchAll(/^\| (\d+)\. .* \| (.*) \|$/gm)];
+    const rows = [...read('test/e2e/admission-checks.md').matchAll(/^\| (\d+)\. .* \| (.*) \|$/gm)];
     const numbers = rows.map(([, number]) => Number(number));
     const expected = [...Array.from({ length: 24 }, (_, index) => 11 + index), 41, 42, 43, 44, 46];
     assert.deepEqual(numbers, expected);
@@ -36,7 +36,7 @@ describe('docs/admission.md', () => {
   });
 
   it('names each metric of the webhook', () => {
-    for (const file of ['src/base/metrics-webhook.ts', 'src/base/metrics-admission.ts']) {
+    for (const file of ['src/metrics/webhook.ts', 'src/metrics/admission.ts']) {
       for (const [, name = ''] of read(file).matchAll(/name: '(\w+)'/g)) assert.ok(page.includes(name), name);
     }
   });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { DELETING_ANNOTATION, FINALIZER, IMMUTABLE_ANNOTATION, UNGUARDED_ANNOTATION } from '../../../src/api/names.ts';
 import type { JsonObject, JsonValue } from '../../../src/base/json.ts';
-import { guard } from '../../../webhooks/policies/finalizer.ts';
+import { reviewFinalizer } from '../../../webhooks/policies/finalizer.ts';
 import { decodeReview } from '../../../webhooks/review.ts';
 import { aRequest, aReview } from '../../support/review.ts';
 
@@ -10,7 +10,7 @@ const reconcilerUser = 'system:serviceaccount:ingester-system:ingester-reconcile
 
 function patchFor(request: JsonObject): readonly object[] {
   const review = decodeReview(Buffer.from(JSON.stringify(aReview(request))));
-  return guard(review, { reconcilerUser }).patch;
+  return reviewFinalizer(review, { reconcilerUser }).patch;
 }
 
 const withFinalizers = (finalizers?: JsonValue, more: JsonObject = {}): JsonObject => ({
@@ -29,7 +29,7 @@ const cases: readonly { name: string; request: JsonObject; patch: readonly objec
   { name: 'ours present: nothing', request: { object: withFinalizers(['other/one', FINALIZER]) }, patch: [] },
   { name: 'ours present twice: nothing', request: { object: withFinalizers([FINALIZER, FINALIZER]) }, patch: [] },
   {
-    name: 'CREATE by the reconciler: adds the list like for anybody',
+    name: 'CREATE by the reconciler: adds the list as for any user',
     request: { object: withFinalizers(), userInfo: { username: reconcilerUser } },
     patch: addList,
   },
@@ -49,7 +49,7 @@ const cases: readonly { name: string; request: JsonObject; patch: readonly objec
     patch: [],
   },
   {
-    name: 'UPDATE of an object that somebody opted out: nothing, it may be released by hand',
+    name: 'UPDATE of an object that a user opted out: nothing, a user may remove the finalizer by hand',
     request: { operation: 'UPDATE', object: withFinalizers([], { annotations: { [UNGUARDED_ANNOTATION]: 'true' } }) },
     patch: [],
   },
@@ -78,7 +78,7 @@ describe('finalizer policy', () => {
 
   describe('while metadata storage is off', () => {
     const whileOff = (request: JsonObject): readonly object[] =>
-      guard(aRequest(request), { reconcilerUser, storageOff: () => true }).patch;
+      reviewFinalizer(aRequest(request), { reconcilerUser, storageOff: () => true }).patch;
 
     it('a new object gets no finalizer, and none that had none gets it by an update', () => {
       assert.deepEqual(whileOff({ object: withFinalizers() }), []);
@@ -101,8 +101,8 @@ describe('finalizer policy', () => {
     const guarded = (annotations: JsonObject): JsonObject => withFinalizers([FINALIZER], { annotations });
     const deleting = { [DELETING_ANNOTATION]: 'true' };
     const both = { ...deleting, [IMMUTABLE_ANNOTATION]: 'true' };
-    const answerTo = (object: JsonObject, oldObject: JsonObject): ReturnType<typeof guard> =>
-      guard(aRequest({ operation: 'UPDATE', object, oldObject }), { reconcilerUser });
+    const answerTo = (object: JsonObject, oldObject: JsonObject): ReturnType<typeof reviewFinalizer> =>
+      reviewFinalizer(aRequest({ operation: 'UPDATE', object, oldObject }), { reconcilerUser });
     const restore = (name: string): object => ({
       op: 'add',
       path: `/metadata/annotations/michelangelo~1${name}`,
@@ -168,18 +168,18 @@ describe('finalizer policy', () => {
     }
   });
 
-  it('is not fooled by finalizers elsewhere in the object', () => {
+  it('ignores finalizers elsewhere in the object', () => {
     const template = { metadata: { finalizers: [FINALIZER] } };
     const object = { ...withFinalizers(), spec: { head: { pod: template }, metadata: template.metadata } };
     assert.deepEqual(patchFor({ object }), addList);
   });
 
-  it('is not fooled by keys that JavaScript treats specially', () => {
+  it('ignores finalizers below keys that JavaScript treats specially', () => {
     const body = JSON.stringify(aReview({ object: 0 })).replace(
       '"object":0',
       `"object":{"metadata":{"__proto__":{"finalizers":["${FINALIZER}"]},"constructor":{"finalizers":["${FINALIZER}"]}}}`,
     );
     const review = decodeReview(Buffer.from(body));
-    assert.deepEqual(guard(review, { reconcilerUser }).patch, addList);
+    assert.deepEqual(reviewFinalizer(review, { reconcilerUser }).patch, addList);
   });
 });

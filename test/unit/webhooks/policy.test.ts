@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { encodeDecision } from '../../../webhooks/decision.ts';
-import { runPolicies, type ValidatingPolicy, type Verdict } from '../../../webhooks/policy.ts';
+import { encodeDecision, runPolicies, type ValidatingPolicy, type Verdict } from '../../../webhooks/policy.ts';
 import { aRequest } from '../../support/review.ts';
 
-const context = { reconcilerUser: 'reconciler', signal: new AbortController().signal, audience: 'anybody' } as const;
+const context = { reconcilerUser: 'reconciler', signal: new AbortController().signal, audience: 'any-client' } as const;
 const policy = (name: string, verdict: Verdict, applies = true): ValidatingPolicy => ({
   name,
   appliesTo: () => applies,

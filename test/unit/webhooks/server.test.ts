@@ -7,7 +7,7 @@ import { after, afterEach, beforeEach, describe, it } from 'node:test';
 import { connect, TLSSocket } from 'node:tls';
 import { type Certificate, createAuthority } from '../../../hack/local/certificates.ts';
 import { close, listen, portOf, useTls } from '../../../src/base/https-server.ts';
-import { createWebhookMetrics, type WebhookMetrics } from '../../../src/base/metrics.ts';
+import { createWebhookMetrics, type WebhookMetrics } from '../../../src/metrics/metrics.ts';
 import { loadKeyPair } from '../../../webhooks/certificate.ts';
 import { watchCertificate } from '../../../webhooks/certificate-watcher.ts';
 import type { ValidatingPolicy } from '../../../webhooks/policy.ts';
@@ -64,7 +64,7 @@ describe('the HTTPS server', () => {
   let clock: FakeClock;
   let logger: RecordingLogger;
   let metrics: WebhookMetrics;
-  let draining = false;
+  let shuttingDown = false;
   let stopWatching: () => void;
   let asked: PromiseWithResolvers<() => void>;
 
@@ -77,12 +77,12 @@ describe('the HTTPS server', () => {
 
   beforeEach(async () => {
     write(first);
-    draining = false;
+    shuttingDown = false;
     asked = Promise.withResolvers();
     clock = new FakeClock();
     logger = new RecordingLogger();
     metrics = createWebhookMetrics();
-    const { app } = aWebhookApp({ draining: () => draining, policies: [waiting] });
+    const { app } = aWebhookApp({ shuttingDown: () => shuttingDown, policies: [waiting] });
     const pair = loadKeyPair(directory);
     server = await listen(app, pair, { host: '127.0.0.1', port: 0 });
     stopWatching = watchCertificate(pair, {
@@ -138,9 +138,9 @@ describe('the HTTPS server', () => {
     assert.equal((await call(portOf(server), { maxVersion: 'TLSv1.2' })).status, 200);
   });
 
-  it('asks for new connections while it drains, and still answers', async () => {
+  it('asks for new connections while it shuts down, and still answers', async () => {
     assert.equal((await call(portOf(server), { keepAlive: true })).connection, 'keep-alive');
-    draining = true;
+    shuttingDown = true;
     const { status, connection } = await call(portOf(server), { keepAlive: true });
     assert.deepEqual({ status, connection }, { status: 200, connection: 'close' });
   });
@@ -154,24 +154,24 @@ describe('the HTTPS server', () => {
     await closed;
   });
 
-  it('asks those who kept a connection to come again elsewhere, even when their request is on its way', async () => {
+  it('asks clients that kept a connection to connect again elsewhere, even when their request is on its way', async () => {
     const connections = await Promise.all(['used', 'unused'].map(() => open()));
     const [used] = connections;
     const first = used?.answer();
     used?.send();
     assert.match((await first) ?? '', /^HTTP\/1.1 200 OK\r\n/);
-    const farewells = connections.map(({ answer }) => answer());
+    const closings = connections.map(({ answer }) => answer());
     const closed = close(server, 60_000);
     for (const { send } of connections) send();
-    for (const farewell of farewells) {
+    for (const closing of closings) {
       // The API server repeats its call after this answer, and after no other that ends a connection.
-      assert.match(await farewell, /^HTTP\/1.1 503 Service Unavailable\r\nRetry-After: 0\r\n/);
+      assert.match(await closing, /^HTTP\/1.1 503 Service Unavailable\r\nRetry-After: 0\r\n/);
     }
     await closed;
   });
 
-  it('cuts at the deadline what a client keeps open', async () => {
-    // It does not read, and so never learns of the farewell.
+  it('cuts at the deadline a connection that a client keeps open', async () => {
+    // It does not read, and so never learns of the closing response.
     const { socket } = await open();
     await close(server, 1);
     socket.destroy();

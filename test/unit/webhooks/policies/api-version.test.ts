@@ -42,7 +42,7 @@ describe('rule api-version-downgrade', () => {
     }
   });
 
-  it('allows it when the annotation names the version', async () => {
+  it('allows an older version when the annotation names it', async () => {
     const annotations = { 'michelangelo/allow-downgrade': 'v2' };
     const object = model({ algorithm: 'b' }, { annotations });
     assert.deepEqual(await verdictOf(rule, written('v2', v3, { object })), { allowed: true });
@@ -60,14 +60,14 @@ describe('rule api-version-downgrade', () => {
     assert.deepEqual(await verdictOf(rule, written('v2', others)), { allowed: true });
   });
 
-  it('has nothing to say where managedFields are missing or broken', async () => {
+  it('allows a change where managedFields are missing or broken', async () => {
     for (const managedFields of [null, {}, 'x', [null, 1, { apiVersion: 7 }]]) {
       const oldObject = model({ algorithm: 'a' }, { managedFields });
       assert.deepEqual(await verdictOf(rule, written('v2', [], { oldObject })), { allowed: true });
     }
   });
 
-  it('refuses what is older than the configuration allows, also for a create', async () => {
+  it('refuses a version older than the configuration allows, also for a create', async () => {
     const strict = apiVersionDowngrade('v3');
     assertDenied(await verdictOf(strict, written('v2', [])), /write v3/);
     const create = { operation: 'CREATE', oldObject: null };

@@ -1,4 +1,4 @@
-// Where anybody may ask, no answer holds what the webhook knows from elsewhere.
+// Where any client may ask, no answer holds what the webhook knows from elsewhere.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { INGESTER_GROUP } from '../../../../src/api/ingester.ts';
@@ -8,17 +8,17 @@ import { contentDowngrade } from '../../../../webhooks/policies/content-downgrad
 import { crdDowngrade } from '../../../../webhooks/policies/crd-downgrade.ts';
 import { ingesterDowngrade } from '../../../../webhooks/policies/ingester-downgrade.ts';
 import type { ValidatingPolicy } from '../../../../webhooks/policy.ts';
-import { aMemory } from '../../../support/admission-memory.ts';
+import { aRecord } from '../../../support/admission-record.ts';
 import { assertMessage, verdictOf } from '../../../support/policies.ts';
 
 const UID = '5ec4e700-0000-4000-8000-000000000001';
-const names = { recall: () => ({ uid: UID, end: 'evicted' as const, versions: ['5.0.5'] }) };
+const tombstones = { find: () => ({ uid: UID, end: 'evicted' as const, versions: ['5.0.5'] }) };
 const schema = (properties: JsonObject): JsonObject => ({ openAPIV3Schema: { type: 'object', properties } });
 const crdSpec = (properties: JsonObject): JsonObject => ({
   ...{ group: 'michelangelo.api', names: { plural: 'models' } },
   versions: [{ name: 'v2', served: true, storage: true, schema: schema(properties) }],
 });
-const memory = aMemory(
+const record = aRecord(
   { state: 'known', value: '5.0.5' },
   { state: 'known', value: { spec: crdSpec({ secretField: { type: 'string' } }), rows: 'some' } },
 );
@@ -35,27 +35,27 @@ const create = (group: string, plural: string, object: JsonObject): JsonObject =
 
 const cases: readonly { rule: ValidatingPolicy; request: JsonObject; secret: RegExp }[] = [
   {
-    rule: archivedName(names, 'deny'),
+    rule: archivedName(tombstones, 'deny'),
     request: create('michelangelo.api', 'rayclusters', {}),
     secret: new RegExp(UID),
   },
   {
-    rule: ingesterDowngrade('deny', memory),
+    rule: ingesterDowngrade('deny', record),
     request: create(INGESTER_GROUP, 'ingesters', { spec: { version: '1.0.0' } }),
     secret: /5\.0\.5/,
   },
   {
-    rule: ingesterDowngrade('deny', memory),
+    rule: ingesterDowngrade('deny', record),
     request: create(INGESTER_GROUP, 'ingesters', { spec: { version: 'nightly' } }),
     secret: /5\.0\.5/,
   },
   {
-    rule: contentDowngrade({}, names),
+    rule: contentDowngrade({}, tombstones),
     request: create('michelangelo.api', 'rayclusters', { spec: { rayVersion: '1.0.0' } }),
     secret: /5\.0\.5/,
   },
   {
-    rule: crdDowngrade({ hasObjects: () => Promise.resolve('some') }, memory),
+    rule: crdDowngrade({ hasObjects: () => Promise.resolve('some') }, record),
     request: create('apiextensions.k8s.io', 'customresourcedefinitions', { spec: crdSpec({}) }),
     secret: /secretField/,
   },
@@ -63,15 +63,15 @@ const cases: readonly { rule: ValidatingPolicy; request: JsonObject; secret: Reg
 
 describe('the audience of an answer', () => {
   for (const { rule, request, secret } of cases) {
-    it(`hears from ${rule.name} what the API server may know, and nobody else does (${secret.source})`, async () => {
-      const said = async (audience: 'api-server' | 'anybody'): Promise<string> => {
+    it(`hears from ${rule.name} what only the API server may know, and no other client does (${secret.source})`, async () => {
+      const said = async (audience: 'api-server' | 'any-client'): Promise<string> => {
         const verdict = await verdictOf(rule, request, audience);
         assert.ok(!verdict.allowed, 'was allowed');
         assertMessage(verdict.message);
         return verdict.message;
       };
       assert.match(await said('api-server'), secret);
-      assert.doesNotMatch(await said('anybody'), secret);
+      assert.doesNotMatch(await said('any-client'), secret);
     });
   }
 });

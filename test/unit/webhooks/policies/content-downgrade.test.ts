@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { findKind } from '../../../../src/api/kinds.ts';
 import type { JsonObject, JsonValue } from '../../../../src/base/json.ts';
-import { type RememberedName, versionsOf } from '../../../../src/gitops/remembered-names.ts';
 import type { ObjectName } from '../../../../src/gitops/tombstone.ts';
+import { type TombstoneEntry, versionsOf } from '../../../../src/gitops/tombstone-index.ts';
+import { findKind } from '../../../../src/kinds/kinds.ts';
 import { contentDowngrade, type DowngradeModes } from '../../../../webhooks/policies/content-downgrade.ts';
 import { kindNamed } from '../../../support/objects.ts';
 import { assertDenied, assertWarned, verdictOf } from '../../../support/policies.ts';
@@ -33,7 +33,7 @@ function requestFor({ kind, path, from, to }: Move, override?: string): JsonObje
 }
 
 const everything: DowngradeModes = { Deployment: 'deny', InferenceServer: 'deny' };
-const nothingKnown = { recall: () => undefined };
+const nothingKnown = { find: () => undefined };
 const rule = contentDowngrade(everything, nothingKnown);
 
 const serving = 'spec.initSpec.servingSpec.version';
@@ -144,7 +144,7 @@ describe('rule content-downgrade', () => {
       assert.deepEqual(await verdictOf(rule, requestFor(move)), { allowed: true, warnings: [] }));
   }
 
-  it('warns where no order is known', async () => {
+  it('warns of versions without an order', async () => {
     const move = { kind: 'RayCluster', path: 'spec.rayVersion', from: 'nightly', to: '2.8.0' };
     assertWarned(await verdictOf(rule, requestFor(move)), /no order is known/);
   });
@@ -174,15 +174,15 @@ describe('rule content-downgrade', () => {
     });
   });
 
-  it('refuses what is created again in a lower version than the object that had the name before', async () => {
+  it('refuses an object that is created again in a lower version than the object that had the name before', async () => {
     for (const move of refused.filter(({ path }) => path.startsWith('spec.'))) {
       const kind = kindNamed(move.kind);
       const asked: ObjectName[] = [];
-      const recall = (name: ObjectName): RememberedName => {
+      const find = (name: ObjectName): TombstoneEntry => {
         asked.push(name);
         return { uid: 'u', end: 'deleted', versions: versionsOf(kind, objectWith(move.kind, move.path, move.from)) };
       };
-      const known = contentDowngrade(everything, { recall });
+      const known = contentDowngrade(everything, { find });
       const { oldObject: _gone, ...request } = requestFor(move);
       const create = { ...request, operation: 'CREATE', namespace: 'ns', name: 'a' };
       assertDenied(await verdictOf(known, create), /(downgrade|compared); to permit it set annotation/);
@@ -192,7 +192,7 @@ describe('rule content-downgrade', () => {
     }
   });
 
-  it('lets anything be created where nothing is known of the name', async () => {
+  it('lets any version be created where nothing is known of the name', async () => {
     for (const move of refused) {
       const create = { ...requestFor(move), operation: 'CREATE', oldObject: null };
       assert.deepEqual(await verdictOf(rule, create), { allowed: true, warnings: [] });

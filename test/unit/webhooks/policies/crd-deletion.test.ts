@@ -18,28 +18,28 @@ function deletion(group: string, annotations: JsonObject = {}): JsonObject {
 }
 
 describe('rule crd-deletion', () => {
-  it('refuses to delete a CRD of ours and says what to do', async () => {
+  it('refuses to delete a CRD of the bundle and says what to do', async () => {
     const verdict = await verdictOf(crdDeletion, deletion('michelangelo.api'));
     assertDenied(verdict, /models\.michelangelo\.api.*michelangelo\/allow-crd-delete=true/);
   });
 
-  it('refuses it for every value of the annotation but "true"', async () => {
+  it('refuses the deletion for every value of the annotation but "true"', async () => {
     for (const value of ['', 'false', 'True', true, null]) {
       const request = deletion('michelangelo.api', { 'michelangelo/allow-crd-delete': value });
       assertDenied(await verdictOf(crdDeletion, request), /deletes all its objects/);
     }
   });
 
-  it('refuses it where the request does not show the CRD', async () => {
+  it('refuses the deletion where the request does not show the CRD', async () => {
     assertDenied(await verdictOf(crdDeletion, { ...deletion('michelangelo.api'), oldObject: null }), /deletes all/);
   });
 
-  it('allows it with the annotation', async () => {
+  it('allows the deletion with the annotation', async () => {
     const request = deletion('michelangelo.api', { 'michelangelo/allow-crd-delete': 'true' });
     assert.deepEqual(await verdictOf(crdDeletion, request), { allowed: true });
   });
 
-  it('has nothing to say of CRDs of others', async () => {
+  it('does not apply to CRDs of other groups', async () => {
     for (const group of ['example.com', 'notmichelangelo.api', 'stored.example.com']) {
       assert.deepEqual(await verdictOf(crdDeletion, deletion(group)), { allowed: true });
     }

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { Recalled, RememberedCrd } from '../../../../src/api/admission-memory.ts';
+import type { Recorded, RecordedCrd } from '../../../../src/api/admission-record.ts';
 import type { JsonObject, JsonValue } from '../../../../src/base/json.ts';
 import { crdDowngrade } from '../../../../webhooks/policies/crd-downgrade.ts';
 import type { ValidatingPolicy } from '../../../../webhooks/policy.ts';
 import type { ServedResource } from '../../../../webhooks/ports.ts';
-import { aMemory } from '../../../support/admission-memory.ts';
+import { aRecord } from '../../../support/admission-record.ts';
 import { assertDenied, assertWarned, verdictOf } from '../../../support/policies.ts';
 
 type Answer = 'some' | 'none' | 'unknown';
@@ -47,7 +47,7 @@ const update = (oldObject: JsonObject, object: JsonObject): JsonObject => ({
 });
 
 async function targetOf(request: JsonObject): Promise<string> {
-  const verdict = await verdictOf(crdDowngrade(new FakeCensus('some'), aMemory()), request);
+  const verdict = await verdictOf(crdDowngrade(new FakeCensus('some'), aRecord()), request);
   assert.ok(!verdict.allowed);
   const [, target] = /allow-downgrade=([0-9a-f]{12})$/.exec(verdict.message) ?? [];
   assert.ok(target !== undefined, verdict.message);
@@ -55,59 +55,59 @@ async function targetOf(request: JsonObject): Promise<string> {
 }
 
 describe('rule crd-downgrade', () => {
-  it('refuses what takes something away while there are objects, and says where', async () => {
+  it('refuses an update that removes a part of the schema while there are objects, and says where', async () => {
     const census = new FakeCensus('some');
     assertDenied(
-      await verdictOf(crdDowngrade(census, aMemory()), update(crd(both), crd(less))),
+      await verdictOf(crdDowngrade(census, aRecord()), update(crd(both), crd(less))),
       /^v2: spec\.b: property removed; it has objects; to permit it set annotation michelangelo\/allow-downgrade=[0-9a-f]{12}$/,
     );
     assert.deepEqual(census.asked, [{ group: 'michelangelo.api', plural: 'models', version: 'v2' }]);
   });
 
-  it('refuses it too when nobody knows whether there are any', async () => {
+  it('refuses the update too while it is unknown whether there are objects', async () => {
     const census = new FakeCensus('unknown');
-    assertDenied(await verdictOf(crdDowngrade(census, aMemory()), update(crd(both), crd(less))), /it may have objects/);
+    assertDenied(await verdictOf(crdDowngrade(census, aRecord()), update(crd(both), crd(less))), /it may have objects/);
   });
 
   it('does not ask where no version is served, because nothing can be listed, and refuses', async () => {
     const census = new FakeCensus('none');
     const request = update(crd(both, {}, { served: false }), crd(less, {}, { served: false }));
-    assertDenied(await verdictOf(crdDowngrade(census, aMemory()), request), /it may have objects/);
+    assertDenied(await verdictOf(crdDowngrade(census, aRecord()), request), /it may have objects/);
     assert.deepEqual(census.asked, []);
   });
 
-  it('warns where there is neither an object nor an archived row', async () => {
-    const verdict = await verdictOf(crdDowngrade(new FakeCensus('none'), aMemory()), update(crd(both), crd(less)));
+  it('warns of the removal where there is neither an object nor an archived row', async () => {
+    const verdict = await verdictOf(crdDowngrade(new FakeCensus('none'), aRecord()), update(crd(both), crd(less)));
     assertWarned(verdict, /property removed; it has no objects/);
   });
 
-  it('asks nothing and says nothing where nothing is taken away', async () => {
+  it('asks nothing and says nothing where nothing is removed', async () => {
     const census = new FakeCensus('some');
-    assert.deepEqual(await verdictOf(crdDowngrade(census, aMemory()), update(crd(less), crd(both))), { allowed: true });
+    assert.deepEqual(await verdictOf(crdDowngrade(census, aRecord()), update(crd(less), crd(both))), { allowed: true });
     assert.deepEqual(census.asked, []);
   });
 
-  it('counts what else is taken away', async () => {
+  it('counts the further removals', async () => {
     const request = update(crd({ ...both, c: { type: 'string' }, d: { type: 'string' } }), crd({}));
     assertDenied(
-      await verdictOf(crdDowngrade(new FakeCensus('some'), aMemory()), request),
+      await verdictOf(crdDowngrade(new FakeCensus('some'), aRecord()), request),
       /property removed \(and 3 more\);/,
     );
   });
 
-  it('allows it with the annotation that names this very spec, and says all that goes', async () => {
+  it('allows the removal with the annotation that names this very spec, and lists all that goes', async () => {
     const target = await targetOf(update(crd(both), crd(less)));
     const permitted = update(crd(both), crd(less, { 'michelangelo/allow-downgrade': target }));
     assertWarned(
-      await verdictOf(crdDowngrade(new FakeCensus('some'), aMemory()), permitted),
+      await verdictOf(crdDowngrade(new FakeCensus('some'), aRecord()), permitted),
       /spec\.b: property removed$/,
     );
   });
 
-  it('refuses it with the annotation of another spec', async () => {
+  it('refuses the removal with the annotation of another spec', async () => {
     const target = await targetOf(update(crd(both), crd(less)));
     const other = update(crd(both), crd({ b: { type: 'string' } }, { 'michelangelo/allow-downgrade': target }));
-    assertDenied(await verdictOf(crdDowngrade(new FakeCensus('some'), aMemory()), other), /spec\.a: property removed/);
+    assertDenied(await verdictOf(crdDowngrade(new FakeCensus('some'), aRecord()), other), /spec\.a: property removed/);
   });
 
   it('names the same target for the same spec, whatever the order of its keys', async () => {
@@ -121,20 +121,20 @@ describe('rule crd-downgrade', () => {
     const deep = (properties: JsonObject): JsonObject => ({ [long]: { type: 'object', properties } });
     const request = update(crd(deep({ last: { type: 'string' } })), crd(deep({})));
     assertDenied(
-      await verdictOf(crdDowngrade(new FakeCensus('some'), aMemory()), request),
+      await verdictOf(crdDowngrade(new FakeCensus('some'), aRecord()), request),
       /^\.{3}.*\.last: property removed/,
     );
     const words = update(crd({ immutable: { type: 'string' } }), crd({}));
     assertDenied(
-      await verdictOf(crdDowngrade(new FakeCensus('some'), aMemory()), words),
+      await verdictOf(crdDowngrade(new FakeCensus('some'), aRecord()), words),
       /^\(hidden\): property removed/,
     );
   });
 
-  it('has nothing to say of CRDs of others, creates of new ones, deletes and status', async () => {
+  it('does not apply to CRDs of other groups, creates of new CRDs, deletes and status', async () => {
     const request = update(crd(both), crd(less));
     const foreign = { ...crd(both), spec: { group: 'example.com' } };
-    const rule = crdDowngrade(new FakeCensus('some'), aMemory());
+    const rule = crdDowngrade(new FakeCensus('some'), aRecord());
     for (const change of [
       { operation: 'CREATE' },
       { operation: 'DELETE' },
@@ -147,7 +147,7 @@ describe('rule crd-downgrade', () => {
 });
 
 describe('rule crd-downgrade, for a CRD that is created', () => {
-  type Rows = RememberedCrd['rows'];
+  type Rows = RecordedCrd['rows'];
   const create = (object: JsonObject): JsonObject => {
     const { oldObject: _, ...request } = update(object, object);
     return { ...request, operation: 'CREATE' };
@@ -155,29 +155,29 @@ describe('rule crd-downgrade, for a CRD that is created', () => {
   const noCensus = {
     hasObjects: (): Promise<Answer> => assert.fail('a CRD that is created has no objects to be listed'),
   };
-  const ruleFor = (crdBefore: Recalled<RememberedCrd>): ValidatingPolicy =>
-    crdDowngrade(noCensus, aMemory(undefined, crdBefore));
+  const ruleFor = (crdBefore: Recorded<RecordedCrd>): ValidatingPolicy =>
+    crdDowngrade(noCensus, aRecord(undefined, crdBefore));
   const rule = (rows: Rows): ValidatingPolicy =>
     ruleFor({ state: 'known', value: { spec: crd(both)['spec'] as JsonObject, rows } });
 
-  it('refuses it where it is narrower than the last one and rows are left', async () => {
+  it('refuses a CRD that is narrower than the last one where rows are left', async () => {
     assertDenied(
       await verdictOf(rule('some'), create(crd(less))),
       /^v2: spec\.b: property removed; it has archived objects; to permit it set annotation michelangelo\/allow-downgrade=[0-9a-f]{12}$/,
     );
   });
 
-  it('refuses it too where nobody knows whether rows are left', async () => {
+  it('refuses the create too while it is unknown whether rows are left', async () => {
     assertDenied(await verdictOf(rule('unknown'), create(crd(less))), /it may have archived objects/);
   });
 
-  it('allows it with a warning where none are left, and without a word where it is as wide', async () => {
+  it('allows a narrower CRD with a warning where no rows are left, and without a word where it is as wide', async () => {
     assertWarned(await verdictOf(rule('none'), create(crd(less))), /property removed; it has no archived objects$/);
     assert.deepEqual(await verdictOf(rule('some'), create(crd(both))), { allowed: true });
     assert.deepEqual(await verdictOf(rule('some'), create(crd({ ...both, c: {} }))), { allowed: true });
   });
 
-  it('allows it with the annotation that names this very spec', async () => {
+  it('allows a narrower CRD with the annotation that names this very spec', async () => {
     const verdict = await verdictOf(rule('some'), create(crd(less)));
     const target = /=([0-9a-f]{12})$/.exec(verdict.allowed ? '' : verdict.message)?.[1] ?? '';
     const annotations = { 'michelangelo/allow-downgrade': target };
@@ -185,13 +185,13 @@ describe('rule crd-downgrade, for a CRD that is created', () => {
     assertDenied(await verdictOf(rule('some'), create(crd({}, annotations))), /property removed/);
   });
 
-  it('allows what nobody has written down, and refuses while that cannot be read unless it is permitted', async () => {
+  it('allows a CRD without a record, and refuses it while the record cannot be read unless the annotation permits it', async () => {
     assert.deepEqual(await verdictOf(ruleFor({ state: 'nothing' }), create(crd(less))), { allowed: true });
     const doubt = ruleFor({ state: 'unknown' });
     const verdict = await verdictOf(doubt, create(crd(less)));
-    assertDenied(verdict, /^nobody can say what this CRD was before, and it may have archived objects; to permit/);
+    assertDenied(verdict, /^what this CRD was before is unknown, and it may have archived objects; to permit/);
     const target = /=([0-9a-f]{12})$/.exec(verdict.allowed ? '' : verdict.message)?.[1] ?? '';
     const permitted = crd(less, { 'michelangelo/allow-downgrade': target });
-    assertWarned(await verdictOf(doubt, create(permitted)), /nobody can say/);
+    assertWarned(await verdictOf(doubt, create(permitted)), /what this CRD was before is unknown/);
   });
 });

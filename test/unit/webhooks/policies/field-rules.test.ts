@@ -3,9 +3,9 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { parse } from 'yaml';
-import { crdName } from '../../../../src/api/kind-names.ts';
-import { allKinds, findKind } from '../../../../src/api/kinds.ts';
 import { type JsonObject, valueAt } from '../../../../src/base/json.ts';
+import { crdName } from '../../../../src/kinds/kind-names.ts';
+import { allKinds, findKind } from '../../../../src/kinds/kinds.ts';
 import { fieldRules, problemsOf } from '../../../../webhooks/policies/field-rules.ts';
 import { assertDenied, assertWarned, verdictOf } from '../../../support/policies.ts';
 
@@ -108,11 +108,11 @@ describe('rule field-rules', () => {
     assert.deepEqual(await verdictOf(fieldRules('off'), request), { allowed: true });
   });
 
-  it('counts the rest in a refusal', async () => {
+  it('counts the further problems in a refusal', async () => {
     assertDenied(await verdictOf(fieldRules('deny'), requestFor('Project', {})), /\(and 4 more\); correct the object$/);
   });
 
-  it('tells an update only what it breaks itself', async () => {
+  it('tells an update only the rules that the update itself breaks', async () => {
     const old = (spec: JsonObject): JsonObject => ({ operation: 'UPDATE', oldObject: { spec } });
     const rule = fieldRules('deny');
     const same = requestFor('Project', { ...project, tier: 9, gitRepo: 'other' }, old({ ...project, tier: 9 }));
@@ -121,7 +121,7 @@ describe('rule field-rules', () => {
     assertDenied(await verdictOf(rule, broken), /spec\.tier/);
   });
 
-  it('has nothing to say of deletes, status and kinds without rules', async () => {
+  it('does not apply to deletes, status and kinds without rules', async () => {
     const rule = fieldRules('deny');
     const request = requestFor('Project', {});
     for (const change of [{ operation: 'DELETE' }, { subResource: 'status' }, requestFor('RayJob', {})]) {

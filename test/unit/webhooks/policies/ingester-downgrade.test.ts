@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { JsonObject } from '../../../../src/base/json.ts';
 import { ingesterDowngrade } from '../../../../webhooks/policies/ingester-downgrade.ts';
-import { aMemory } from '../../../support/admission-memory.ts';
+import { aRecord } from '../../../support/admission-record.ts';
 import { assertDenied, assertWarned, verdictOf } from '../../../support/policies.ts';
 
 interface Change {
@@ -34,7 +34,7 @@ function requestFor({ migrated, before, after, override }: Change): JsonObject {
   };
 }
 
-const rule = ingesterDowngrade('warn', aMemory());
+const rule = ingesterDowngrade('warn', aRecord());
 
 const refused: readonly Change[] = [
   { migrated: '1.4.0', before: '1.4.0', after: '1.3.2' },
@@ -89,20 +89,20 @@ describe('rule ingester-downgrade', () => {
   for (const change of incomparable) {
     it(`warns of ${title(change)}, or refuses it by setting unless the annotation names it`, async () => {
       assertWarned(await verdictOf(rule, requestFor(change)), /cannot be compared/);
-      const strict = ingesterDowngrade('deny', aMemory());
+      const strict = ingesterDowngrade('deny', aRecord());
       assertDenied(await verdictOf(strict, requestFor(change)), /cannot be compared.*allow-downgrade/);
       const permitted = requestFor({ ...change, override: `${change.migrated ?? ''}:${change.after ?? ''}` });
       assertWarned(await verdictOf(strict, permitted), /cannot be compared/);
     });
   }
 
-  it('takes the baseline from the stored object, not from what is sent', async () => {
+  it('takes the baseline from the stored object, not from the request', async () => {
     const request = requestFor({ migrated: '1.4.0', before: '1.4.0', after: '1.3.2' });
     const object = { ...(request['object'] as JsonObject), status: { migratedVersion: '1.0.0' } };
     assertDenied(await verdictOf(rule, { ...request, object }), /migrated 1\.4\.0/);
   });
 
-  it('has nothing to say of creates, deletes, status and other kinds', async () => {
+  it('does not apply to creates, deletes, status and other kinds', async () => {
     const request = requestFor({ migrated: '1.4.0', before: '1.4.0', after: '1.3.2' });
     const kind = { group: 'michelangelo.api', version: 'v2', kind: 'Model' };
     for (const change of [{ operation: 'CREATE' }, { operation: 'DELETE' }, { subResource: 'status' }, { kind }]) {
@@ -127,9 +127,9 @@ describe('rule ingester-downgrade, for a resource that is created', () => {
     const { oldObject: _, ...request } = requestFor({});
     return { ...request, operation: 'CREATE', namespace: 'ns', name: 'main', object };
   };
-  const known = ingesterDowngrade('warn', aMemory({ state: 'known', value: '1.4.0' }));
+  const known = ingesterDowngrade('warn', aRecord({ state: 'known', value: '1.4.0' }));
 
-  it('refuses a version below what was migrated for the one that had its name, unless the way is named', async () => {
+  it('refuses a version below the migrated version of the resource that had its name, unless the way is named', async () => {
     assertDenied(
       await verdictOf(known, create('1.3.2')),
       /^spec\.version 1\.3\.2 is older than the migrated 1\.4\.0; to permit it .*=1\.4\.0:1\.3\.2$/,
@@ -146,26 +146,26 @@ describe('rule ingester-downgrade, for a resource that is created', () => {
     assertWarned(await verdictOf(known, create('latest')), /cannot be compared/);
   });
 
-  it('asks for the very name', async () => {
+  it('asks for the migrated version of the very name', async () => {
     const asked: unknown[] = [];
-    const memory = {
-      ...aMemory(),
+    const record = {
+      ...aRecord(),
       migratedVersion: (name: object) => {
         asked.push(name);
         return Promise.resolve({ state: 'nothing' } as const);
       },
     };
-    assert.deepEqual(await verdictOf(ingesterDowngrade('deny', memory), create('1.0.0')), { allowed: true });
+    assert.deepEqual(await verdictOf(ingesterDowngrade('deny', record), create('1.0.0')), { allowed: true });
     assert.deepEqual(asked, [{ namespace: 'ns', name: 'main' }]);
   });
 
-  it('refuses while it cannot be read what was migrated, unless the way from there is named', async () => {
-    const doubt = ingesterDowngrade('warn', aMemory({ state: 'unknown' }));
+  it('refuses every version while the migrated version cannot be read, unless the way from there is named', async () => {
+    const doubt = ingesterDowngrade('warn', aRecord({ state: 'unknown' }));
     assertDenied(
       await verdictOf(doubt, create('1.4.0')),
-      /^nobody can say what was migrated for an Ingester main before; to permit it .*=unknown:1\.4\.0$/,
+      /^what was migrated for an Ingester main before is unknown; to permit it .*=unknown:1\.4\.0$/,
     );
-    assertWarned(await verdictOf(doubt, create('1.4.0', 'unknown:1.4.0')), /nobody can say/);
-    assertDenied(await verdictOf(doubt, create('1.4.0', 'unknown:1.3.0')), /nobody can say/);
+    assertWarned(await verdictOf(doubt, create('1.4.0', 'unknown:1.4.0')), /is unknown/);
+    assertDenied(await verdictOf(doubt, create('1.4.0', 'unknown:1.3.0')), /is unknown/);
   });
 });

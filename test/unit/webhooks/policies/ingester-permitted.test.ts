@@ -35,8 +35,8 @@ function asked(
 
 const messageOf = (verdict: Verdict): string => (verdict.allowed ? assert.fail('was allowed') : verdict.message);
 
-describe('what an Ingester may ask for', () => {
-  it('is refused with the field, the value, what is permitted and where that stands', async () => {
+describe('a value that an Ingester asks for', () => {
+  it('is refused with the field, the value, the permitted values and the ConfigMap that lists them', async () => {
     assert.equal(
       messageOf(await asked({ ...fine, database: { credentialsSecret: 'theirs' } })),
       'spec.database.credentialsSecret: theirs is not permitted; key secrets of ConfigMap ingester-permitted permits ingester-*',
@@ -84,7 +84,7 @@ describe('what an Ingester may ask for', () => {
     });
   }
 
-  it('may be what the ConfigMap permits', async () => {
+  it('is allowed where the ConfigMap permits it', async () => {
     const data = { labels: 'team cost-*', priorityClasses: 'high', tolerations: '*' };
     const podTemplate = {
       labels: { team: 'a', 'cost-center': 'b' },
@@ -99,7 +99,7 @@ describe('what an Ingester may ask for', () => {
     );
   });
 
-  it('stays where it was before, whatever is edited around it', async () => {
+  it('stays permitted where it was before, whatever other fields are edited', async () => {
     const env = [{ name: 'THEIRS', value: '1' }];
     const before = { ...fine, database: { credentialsSecret: 'theirs' }, podTemplate: { env } };
     const moved = { env: [{ name: 'TZ', value: 'UTC' }, ...env] };
@@ -122,10 +122,10 @@ describe('what an Ingester may ask for', () => {
     assert.deepEqual(await asked(spec, { permitted: 'anything' }), { allowed: true });
   });
 
-  it('is told to anybody only as far as the documentation does', async () => {
+  it('is explained to any client other than the API server only as far as the documentation does', async () => {
     const permitted = permittedBy({ hosts: 'mysql.internal' }, 'registry.internal/ingester');
     const spec = { ...fine, image: 'theirs:1', database: { credentialsSecret: 'theirs', host: 'theirs' } };
-    const message = messageOf(await asked(spec, { permitted, audience: 'anybody' }));
+    const message = messageOf(await asked(spec, { permitted, audience: 'any-client' }));
     assert.doesNotMatch(message, /internal/);
     assert.match(message, /key secrets of ConfigMap ingester-permitted permits ingester-\*/);
     assert.match(message, /key hosts of ConfigMap ingester-permitted says what is/);

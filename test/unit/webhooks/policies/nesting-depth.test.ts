@@ -26,19 +26,19 @@ describe('rule nesting-depth', () => {
     assert.deepEqual(await verdictOf(nestingDepth, { object }), { allowed: true });
   });
 
-  it('refuses an update that makes an object too deep, and lets one that was too deep be edited', async () => {
+  it('refuses an update that makes an object too deep, and lets an object that was too deep be edited', async () => {
     const update = { operation: 'UPDATE', oldObject: nested(3), object: nested(31) };
     assertDenied(await verdictOf(nestingDepth, update), /nested deeper/);
     assert.deepEqual(await verdictOf(nestingDepth, { ...update, oldObject: nested(40) }), { allowed: true });
   });
 
-  it('judges what is as deep as the API server takes, with the rules around it', async () => {
+  it('judges an object as deep as the API server takes, with the other rules', async () => {
     const request = aRequest({ operation: 'CREATE', object: {}, oldObject: null });
     const deep = JSON.parse(`${'{"a":'.repeat(9990)}1${'}'.repeat(9990)}`) as JsonObject;
     const context = {
       reconcilerUser: 'reconciler',
       signal: new AbortController().signal,
-      audience: 'anybody',
+      audience: 'any-client',
     } as const;
     for (const each of [
       { ...request, object: { spec: deep } },

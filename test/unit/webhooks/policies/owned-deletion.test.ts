@@ -34,14 +34,14 @@ describe('rule owned-deletion', () => {
       `^${owner} would create this object again after michelangelo/Deleting; remove it from Git`,
     );
 
-    it(`warns whoever marks an object of ${owner} for deletion, or refuses by setting`, async () => {
+    it(`warns a user who marks an object of ${owner} for deletion, or refuses the mark by setting`, async () => {
       assertWarned(await verdictOf(ownedDeletion('warn'), mark(metadata)), message);
       assertDenied(await verdictOf(ownedDeletion('deny'), mark(metadata)), message);
     });
   }
 
   const silent: Readonly<Record<string, JsonObject>> = {
-    'an object that nobody owns': mark({ annotations: marked }),
+    'an object without an owner': mark({ annotations: marked }),
     'another value of the mark': mark({ annotations: { ...argo, 'michelangelo/Deleting': 'yes' } }),
     'a mark that was there before': mark(
       { annotations: { ...marked, ...argo } },

@@ -61,7 +61,7 @@ describe('rule protect-marks', () => {
       assertDenied(verdict, /needs the right to delete: alice may not delete this object; ask for the verb delete/);
     });
 
-    it(`refuses ${mark} while nobody can say whether the user may delete`, async () => {
+    it(`refuses ${mark} while it is unknown whether the user may delete`, async () => {
       const verdict = await verdictOf(protectMarks(new FakeAccess('unknown'), 'deny'), set);
       assertDenied(verdict, /did not say in time whether alice has it; try again/);
     });
@@ -73,7 +73,7 @@ describe('rule protect-marks', () => {
       }
     });
 
-    it(`asks nobody where ${mark} stays or goes`, async () => {
+    it(`asks the API server nothing where ${mark} stays or goes`, async () => {
       const access = new FakeAccess('no');
       const rule = protectMarks(access, 'deny');
       for (const after of [{ [mark]: 'true', other: 'x' }, {}, { [mark]: 'false' }, null]) {
@@ -82,7 +82,7 @@ describe('rule protect-marks', () => {
       assert.deepEqual(access.asked, []);
     });
 
-    it(`refuses a new object with ${mark}, or warns by setting, and asks nobody`, async () => {
+    it(`refuses a new object with ${mark}, or warns by setting, and asks the API server nothing`, async () => {
       const access = new FakeAccess('yes');
       const create = { object: model({ [mark]: 'true' }) };
       assertDenied(await verdictOf(protectMarks(access, 'deny'), create), /a new object must not carry/);
@@ -104,7 +104,7 @@ describe('rule protect-marks', () => {
     });
   }
 
-  it('has nothing to say of deletes, status and other groups', async () => {
+  it('does not apply to deletes, status and other groups', async () => {
     const rule = protectMarks(new FakeAccess('no'), 'deny');
     const request = update({}, { [DELETING]: 'true' });
     const resource = { group: 'example.com', version: 'v2', resource: 'models' };

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { validatingPolicies } from '../../../../webhooks/policies/registry.ts';
-import { aMemory } from '../../../support/admission-memory.ts';
+import { aRecord } from '../../../support/admission-record.ts';
 
 const policies = validatingPolicies(
   {
@@ -18,20 +18,20 @@ const policies = validatingPolicies(
   {
     access: { mayDelete: () => Promise.resolve('no') },
     census: { hasObjects: () => Promise.resolve('some') },
-    names: { recall: () => ({ uid: 'a-uid', end: 'evicted', versions: [] }) },
-    memory: aMemory(),
+    tombstones: { find: () => ({ uid: 'a-uid', end: 'evicted', versions: [] }) },
+    record: aRecord(),
     bounds: { permitted: () => Promise.resolve('anything') },
   },
 );
 
 describe('the list of validating rules', () => {
-  it('has a name for each that is stable, short and its own', () => {
+  it('has a stable, short and unique name for each rule', () => {
     const names = policies.map(({ name }) => name);
     assert.equal(new Set(names).size, names.length);
     for (const name of names) assert.match(name, /^[a-z]+(-[a-z]+)+$/);
   });
 
-  it('has a heading in docs/admission.md for each, and no heading without a rule', () => {
+  it('has a heading in docs/admission.md for each rule, and no heading without a rule', () => {
     const page = readFileSync(join(import.meta.dirname, '../../../../docs/admission.md'), 'utf8');
     const [, rules = ''] = /\n## Rules\n(.*?)(?:\n## |$)/s.exec(page) ?? [];
     const headings = [...rules.matchAll(/^### ([a-z]+(?:-[a-z]+)+)$/gm)].map(([, name]) => name);

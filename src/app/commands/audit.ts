@@ -1,0 +1,97 @@
+import { isAborted } from '../../base/abort.ts';
+import { systemClock } from '../../base/clock.ts';
+import type { Logger } from '../../base/logger.ts';
+import { storageEnabled } from '../../config/feature-switches.ts';
+import { ConfigurationError } from '../../config/load.ts';
+import type { Configuration } from '../../config/schema.ts';
+import type { MysqlOptions } from '../../storage/mysql/pool.ts';
+import { MysqlMetadataStorage } from '../../storage/mysql/store/mysql-storage.ts';
+import { closeGateWithin, openGateOf } from '../../storage/mysql/tasks/gate-control.ts';
+import { auditKind, type KindAudit } from '../../sync/audit/audit.ts';
+import { type Repaired, repairKind } from '../../sync/audit/audit-repair.ts';
+import { lenientEncoder } from '../../sync/row.ts';
+import { usualLimits } from '../../sync/startup/mark-missed-deletes.ts';
+import { inCluster, kindsOf, resourceOf } from '../kinds.ts';
+import { commandClient } from '../kube-client.ts';
+import { mysqlOptions } from '../mysql-options.ts';
+import { sensitiveValues } from '../sensitive.ts';
+import { uninstallPhase } from './uninstall.ts';
+
+export interface AuditRun {
+  /** All that are configured, where it is empty. */
+  readonly kinds: readonly string[];
+  readonly repair: 'report' | 'repair';
+  readonly restored: 'keep' | 'set-back';
+  readonly maxPercent: number | undefined;
+  /** The holder that closed the writer gate for this run. */
+  readonly gateHolder?: string | undefined;
+  /** Asked before each kind; throws where the run must not go on. */
+  readonly before?: () => Promise<void>;
+  readonly logger: Logger;
+  readonly signal: AbortSignal;
+}
+
+export interface AuditedKind extends KindAudit {
+  /** Undefined where no repairs were requested. */
+  readonly repaired: readonly Repaired[] | undefined;
+}
+
+/** Under this name rows are set back; the next run goes on where one was killed. */
+const GATE_HOLDER = 'audit --repair-restored';
+/** A server keeps the locks of a connection that the network lost for a minute and a half. */
+const GATE_DEADLINE_MS = 180_000;
+
+/** Long enough for a state that is on its way into MySQL to arrive. */
+const SETTLE_MS = 3000;
+
+export async function runAudit(configuration: Configuration, run: AuditRun): Promise<readonly AuditedKind[]> {
+  if (!storageEnabled(configuration)) {
+    throw new ConfigurationError('metadata storage is off', [
+      { path: 'metadataStorage.enableMetadataStorage', message: 'set it to true to compare MySQL with the cluster' },
+    ]);
+  }
+  const clock = systemClock;
+  const sensitive = sensitiveValues(configuration);
+  const kinds = kindsOf(configuration).filter(({ kind }) => run.kinds.length === 0 || run.kinds.includes(kind));
+  const client = commandClient(configuration, clock);
+  const holder = run.gateHolder ?? (run.restored === 'set-back' ? GATE_HOLDER : undefined);
+  const mysql = { ...mysqlOptions(configuration), gateHolder: holder };
+  const storage = new MysqlMetadataStorage(mysql, clock);
+  try {
+    await storage.check(kinds);
+    const mayAddFinalizer = (await uninstallPhase(client, configuration, run.signal)) === 'active';
+    const audited: AuditedKind[] = [];
+    for (const kind of kinds) {
+      if (isAborted(run.signal)) break;
+      await run.before?.();
+      const waits = { settleMs: SETTLE_MS, pageWaitMs: 0 };
+      const context = { kind, resource: resourceOf(kind), client, storage, clock, signal: run.signal, ...waits };
+      const audit = await auditKind(context);
+      const limits = run.maxPercent === undefined ? usualLimits : { maxPercent: run.maxPercent };
+      const shared = { encode: lenientEncoder(run.logger), sensitive, kinds: inCluster(kindsOf(configuration)) };
+      const options = { ...context, ...shared, limits, mayAddFinalizer };
+      const repair = (): Promise<readonly Repaired[]> => repairKind(audit, { ...options, restored: run.restored });
+      const isAlone = run.restored === 'set-back' && run.gateHolder === undefined;
+      const repaired = isAlone ? () => alone(mysql, run, repair) : repair;
+      audited.push({ ...audit, repaired: run.repair === 'repair' ? await repaired() : undefined });
+    }
+    return audited;
+  } finally {
+    await Promise.all([client.close(), storage.close()]);
+  }
+}
+
+/**
+ * While no other process writes: a state of before a restore of etcd may be on its way into MySQL still, and must not come after
+ * the row was set back. Writes that were asked for before then are refused, and their objects read anew.
+ */
+async function alone<T>(mysql: MysqlOptions, { logger, signal }: AuditRun, work: () => Promise<T>): Promise<T> {
+  const progress = (line: string): void => logger.info({}, line);
+  const closing = { holder: GATE_HOLDER, reason: 'rows are set back to the cluster', deadlineMs: GATE_DEADLINE_MS };
+  await closeGateWithin(mysql, { ...closing, clock: systemClock, signal, progress });
+  try {
+    return await work();
+  } finally {
+    await openGateOf(mysql, GATE_HOLDER, systemClock);
+  }
+}

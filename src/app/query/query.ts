@@ -1,0 +1,147 @@
+// The query role: what MySQL knows, as a Kubernetes API.
+import { loadKeyPair } from '../../../webhooks/certificate.ts';
+import { untilAborted } from '../../base/abort.ts';
+import { systemClock } from '../../base/clock.ts';
+import { close, listen, portOf, type ServerTls, useTls } from '../../base/https-server.ts';
+import type { Logger } from '../../base/logger.ts';
+import { storageEnabled } from '../../config/feature-switches.ts';
+import { ConfigurationError } from '../../config/load.ts';
+import type { Configuration } from '../../config/schema.ts';
+import { createQueryMetrics, type QueryMetrics } from '../../metrics/metrics.ts';
+import { createQueryApp } from '../../query/app.ts';
+import { Authenticator } from '../../query/authenticate.ts';
+import { Authorizer } from '../../query/authorize.ts';
+import { type FrontProxySettings, readFrontProxySettings } from '../../query/front-proxy.ts';
+import { QUERY_ADDRESS } from '../../query/names.ts';
+import type { QueryLimits } from '../../query/options.ts';
+import { Questions } from '../../query/questions.ts';
+import { QueryTemplateInvalidError } from '../../storage/errors.ts';
+import { MysqlMetadataStorage } from '../../storage/mysql/store/mysql-storage.ts';
+import { QueryTemplates } from '../../storage/query-templates.ts';
+import { lenientEncoder } from '../../sync/row.ts';
+import { StorageMonitor } from '../../sync/status/storage-monitor.ts';
+import { startHealthServer } from '../health.ts';
+import { kindsOf } from '../kinds.ts';
+import { createClient } from '../kube-client.ts';
+import { mysqlOptions } from '../mysql-options.ts';
+import { removeRegistrationWithNamespace } from '../registration.ts';
+import { sensitiveValues } from '../sensitive.ts';
+import { createQueryWrites } from './query-writes.ts';
+import { refreshTls } from './refresh-tls.ts';
+
+const SHUTDOWN_MS = 30_000;
+/** A thousand groups of a user with the long names that identity providers give them. */
+const HEAD_BYTES = 128 * 1024;
+const MONITOR_MS = 5000;
+/** Requests that are answered at once: each takes memory of the pod; more requests take more replicas. */
+const MAX_IN_FLIGHT = 64;
+/** Of a user who asked nothing for a while: the commands of a page, or of a script that begins. */
+const BURST_SECONDS = 4;
+/** A list is answered page by page, however long it is; a reader that takes longer holds a place of others. */
+const WHOLE_ANSWER_MS = 600_000;
+/** The reconciler notes every second up to where MySQL is complete, unless it restarts or MySQL is away. */
+const STALE_MS = 180_000;
+
+export async function runQuery(configuration: Configuration, logger: Logger, signal: AbortSignal): Promise<void> {
+  if (!storageEnabled(configuration)) {
+    const message = 'the query API needs metadataStorage.enableMetadataStorage and the mysql section';
+    throw new ConfigurationError('the query role', [{ path: 'metadataStorage.enableMetadataStorage', message }]);
+  }
+  const { bindAddress = QUERY_ADDRESS, certDir } = configuration.server;
+  const templates = queryTemplates(configuration);
+  const clock = systemClock;
+  const metrics = createQueryMetrics();
+  const client = createClient(configuration, clock, metrics);
+  const storage = new MysqlMetadataStorage(mysqlOptions(configuration), clock, templates);
+  const kinds = kindsOf(configuration);
+  const questions = new Questions({ client, clock });
+  const sensitive = sensitiveValues(configuration);
+  const tls = new Tls(certDir, await readFrontProxySettings(client), metrics);
+  const app = createQueryApp({
+    kinds,
+    storage,
+    templates,
+    client,
+    authenticator: new Authenticator({ questions, clock, frontProxy: () => tls.frontProxy }),
+    authorizer: new Authorizer({ questions, storage, clock }),
+    writes: createQueryWrites({ client, storage, sensitive, clock, encode: lenientEncoder(logger) }),
+    clock,
+    logger,
+    limits: limitsOf(configuration),
+  });
+  const inUse = tls.settings();
+  const server = await listen(app, inUse, {
+    ...bindAddress,
+    headBytes: HEAD_BYTES,
+    onEnded: (reason) => metrics.server.connectionEnded(reason),
+  });
+  const monitor = new StorageMonitor({
+    storage,
+    kinds,
+    periodMs: MONITOR_MS,
+    clock,
+    logger,
+    onRecovered: () => undefined,
+  });
+  metrics.query.watchStorage(() => monitor.problem === undefined);
+  // Ready without MySQL too: without a ready replica the API server finds no discovery, and deletes no namespace.
+  const healthServer = await startHealthServer(
+    configuration.health.bindAddress,
+    { serving: () => (signal.aborted ? 'shutting down' : undefined) },
+    metrics.registry,
+  );
+  logger.info({ port: portOf(server), healthPort: healthServer.port }, 'Query API ready');
+  const read = async (): Promise<ServerTls> => {
+    tls.frontProxy = await readFrontProxySettings(client);
+    return tls.settings();
+  };
+  const refreshing = refreshTls({ read, inUse, use: (settings) => useTls(server, settings), logger }, signal);
+  await Promise.all([untilAborted(signal), monitor.run(signal), refreshing]);
+  await Promise.all([close(server, SHUTDOWN_MS), removeRegistrationWithNamespace({ client, clock, logger })]);
+  await healthServer.close();
+  await Promise.all([client.close(), storage.close()]);
+  logger.info({}, 'Query API stopped');
+}
+
+function limitsOf({ query }: Configuration): QueryLimits {
+  return {
+    firstMs: query.requestTimeout,
+    wholeMs: Math.max(query.requestTimeout, WHOLE_ANSWER_MS),
+    maxInFlight: MAX_IN_FLIGHT,
+    userPerSecond: query.userRequestsPerSecond,
+    userBurst: query.userRequestsPerSecond * BURST_SECONDS,
+    staleMs: STALE_MS,
+  };
+}
+
+/** What the server shows and whom it trusts; both change while it runs. */
+class Tls {
+  readonly #certDir: string;
+  readonly #metrics: QueryMetrics;
+  frontProxy: FrontProxySettings | undefined;
+
+  constructor(certDir: string, frontProxy: FrontProxySettings | undefined, metrics: QueryMetrics) {
+    this.#certDir = certDir;
+    this.#metrics = metrics;
+    this.frontProxy = frontProxy;
+  }
+
+  settings(): ServerTls {
+    const { cert, key, notAfter } = loadKeyPair(this.#certDir);
+    this.#metrics.query.certificateInUse(notAfter);
+    return { cert, key, clientCa: this.frontProxy?.caPem };
+  }
+}
+
+// The named queries of this installation: those that are shipped and those of the configuration.
+
+/** Throws a ConfigurationError with everything that is wrong in any template, each with its path in the file. */
+export function queryTemplates(configuration: Configuration): QueryTemplates {
+  try {
+    return new QueryTemplates(kindsOf(configuration), configuration.query.templates);
+  } catch (error) {
+    if (!(error instanceof QueryTemplateInvalidError)) throw error;
+    const errors = error.errors.map(({ path, message }) => ({ path: `query.templates${path}`, message }));
+    throw new ConfigurationError('the query templates', errors);
+  }
+}

@@ -1,0 +1,166 @@
+// What serves one kind, on the way from a change to a row: the informer watches and tells the controller's source, whose
+// predicates drop what says nothing new; keys wait in the controller's queue; each is worked on in the steps below.
+import type { KindDefinition } from '../../api/kind.ts';
+import { GROUP, VERSION } from '../../api/names.ts';
+import type { Clock } from '../../base/clock.ts';
+import type { Logger } from '../../base/logger.ts';
+import type { Watchdog } from '../../base/watchdog.ts';
+import type { Configuration } from '../../config/schema.ts';
+import type { KubeClient, Resource } from '../../kube/client.ts';
+import { Informer } from '../../kube/informer.ts';
+import { IdentityStore } from '../../kube/store.ts';
+import type { CoverageMetrics } from '../../metrics/coverage.ts';
+import type { Metrics } from '../../metrics/metrics.ts';
+import { Controller } from '../../runtime/controller.ts';
+import type { EventRecorder } from '../../runtime/event-recorder.ts';
+import { enqueueForObject } from '../../runtime/handler.ts';
+import { resourceVersionChanged } from '../../runtime/predicate.ts';
+import { kindSource } from '../../runtime/source.ts';
+import { inSteps, type Step } from '../../runtime/steps.ts';
+import type { MysqlMetadataStorage } from '../../storage/mysql/store/mysql-storage.ts';
+import type { SensitiveValues } from '../../storage/sensitive.ts';
+import { HeldObjects } from '../../sync/flows/held-objects.ts';
+import { ObjectReconciler } from '../../sync/flows/reconciler.ts';
+import { lenientEncoder } from '../../sync/row.ts';
+import { Completeness } from '../../sync/startup/completeness.ts';
+import { usualLimits } from '../../sync/startup/mark-missed-deletes.ts';
+import { PositionTracker } from '../../sync/startup/position.ts';
+import type { WentBack } from '../../sync/status/status.ts';
+import type { ReadinessCheck } from '../health.ts';
+import { inCluster, kindsOf } from '../kinds.ts';
+import type { ByteBudgets } from './byte-budgets.ts';
+import type { KindFlows, SyncParts } from './sync-parts.ts';
+
+/** The calls of a reconcile have deadlines of their own, which end it; that takes this long at most unless one has none. */
+const RECONCILE_MS = 60_000;
+
+export interface KindLoop {
+  readonly kind: KindDefinition;
+  readonly informer: Informer<IdentityStore>;
+  readonly objects: HeldObjects;
+  readonly controller: Controller;
+  readonly completeness: Completeness;
+  readonly metrics: CoverageMetrics;
+  readonly resource: Resource;
+  readonly flows: KindFlows;
+  readonly positions: PositionTracker;
+  /** When the API server was last found at an earlier version, as after a restore of etcd. */
+  readonly wentBack: () => WentBack | undefined;
+}
+
+/** What all kinds share. */
+export interface Parts {
+  readonly byteBudgets: ByteBudgets;
+  readonly client: KubeClient;
+  readonly storage: MysqlMetadataStorage;
+  readonly sensitive: SensitiveValues;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly configuration: Configuration;
+  readonly metrics: Metrics;
+  readonly events: Pick<EventRecorder, 'record'>;
+  readonly sync: SyncParts;
+  readonly watchdog: Watchdog;
+  /** False as soon as another process may lead. */
+  readonly mayWork: () => boolean;
+  /** False while the bundle is uninstalled: what leaves the cluster then says nothing about its row. */
+  readonly mayMark: () => boolean;
+  /** Whether finalizers may be added; `unknown` before the uninstall marker was read. */
+  readonly mayAddFinalizer: () => 'yes' | 'no' | 'unknown';
+}
+
+interface Worked extends Pick<KindLoop, 'positions' | 'completeness' | 'objects'> {
+  /** Name for the watchdog. */
+  readonly work: string;
+  readonly reconciler: ObjectReconciler;
+}
+
+/** What happens to a key that a worker has taken from the queue, from the outside in. */
+function stepsOf(
+  { work, positions, completeness, objects, reconciler }: Worked,
+  { byteBudgets, watchdog }: Parts,
+): readonly Step[] {
+  return [
+    // The position that readers of MySQL see moves on once every key was worked on.
+    ['position', (key, next) => positions.around(key, next)],
+    // Rows of objects that left under this key with no final state stored end first.
+    ['missed deletes', (key, next) => completeness.afterMissedDeletes(key, next)],
+    // What is dealt with is let go, so that an idle cluster costs its identities only.
+    ['let go', (key, next) => objects.letGoAfter(key, next)],
+    // The object waits until it fits beside those that all kinds are working on.
+    ['byte budget', (key, next) => byteBudgets.worked.around(objects.bytes(key), next)],
+    // A run that makes no progress is told, by log, metric and readiness.
+    ['watchdog', (_, next) => watchdog.around(work, RECONCILE_MS, next)],
+    // The object is read and classified, and the flow of its state brings it into its row.
+    ['reconcile', (key) => reconciler.reconcile(key)],
+  ];
+}
+
+export function createLoop(kind: KindDefinition, parts: Parts): KindLoop {
+  const { client, storage, clock, watchdog, mayMark, configuration, byteBudgets } = parts;
+  const { ingester } = configuration;
+  const logger = parts.logger.child({ controller: `ingester_${kind.kind}` });
+  const resource = { group: GROUP, version: VERSION, plural: kind.plural };
+  const store = new IdentityStore(byteBudgets.held);
+  const seen: { wentBack?: WentBack } = {};
+  const onWentBack = (from: string, to: string): void => {
+    seen.wentBack = { at: clock.now().toISOString(), from, to };
+    metrics.wentBack();
+  };
+  const informer = new Informer({ client, resource, store, clock, logger, watchdog, onWentBack });
+  const completeness = new Completeness({
+    ...{ kind, resource, informer, client, storage, clock, logger, mayMark },
+    kinds: inCluster(kindsOf(configuration)),
+    evictsAll: ingester.evictImmutableKinds && kind.immutable,
+    limits: usualLimits,
+    onMissedDeletes: (count) => metrics.missedDeletes(count),
+  });
+  const metrics = parts.metrics.coverage.forKind(kind.kind, () => completeness.coverage.unguarded.size);
+  const objects = new HeldObjects({ client, resource, store });
+  const positions = new PositionTracker();
+  const flows = parts.sync.ofKind(kind, () => store.size);
+  const reconciler = new ObjectReconciler({
+    ...flows.options,
+    ...{ kind, resource, client, storage, clock, logger, sensitive: parts.sensitive, encode: lenientEncoder(logger) },
+    failingObjects: parts.sync.failingObjects,
+    mayAddFinalizer: parts.mayAddFinalizer,
+    getObject: (key) => objects.get(key),
+    onFinished: (uid) => completeness.noteFinished(uid),
+  });
+  const work = `reconcile ${kind.plural}`;
+  watchdog.prepare([work, `list ${kind.plural}`, `watch ${kind.plural}`]);
+  const controller = new Controller({
+    name: `ingester_${kind.kind}`,
+    sources: [
+      kindSource({
+        name: kind.plural,
+        informer: () => informer,
+        handler: enqueueForObject(),
+        predicates: [resourceVersionChanged, completeness.skipUnchanged],
+      }),
+    ],
+    // A CRD may be installed long after this program was.
+    cacheSyncTimeoutMs: Number.POSITIVE_INFINITY,
+    maxConcurrentReconciles: ingester.concurrentReconcilesMap[kind.kind] ?? ingester.concurrentReconciles,
+    retry: { baseMs: 250, capMs: ingester.requeuePeriodMap[kind.kind] ?? ingester.requeuePeriod },
+    reconcile: inSteps(stepsOf({ work, positions, completeness, objects, reconciler }, parts)),
+    metrics: parts.metrics.controllers.forController(`ingester_${kind.kind}`),
+    mayWork: parts.mayWork,
+    clock,
+    logger,
+  });
+  const wentBack = (): WentBack | undefined => seen.wentBack;
+  return { kind, resource, informer, objects, controller, completeness, metrics, flows, positions, wentBack };
+}
+
+export function informerChecks(loops: readonly KindLoop[]): Readonly<Record<string, ReadinessCheck>> {
+  return Object.fromEntries(
+    loops.map(({ kind, informer }) => [
+      `watch-${kind.plural}`,
+      () => {
+        if (!informer.installed) return 'the CRD is not installed';
+        return informer.synced ? undefined : 'the first list is not complete';
+      },
+    ]),
+  );
+}

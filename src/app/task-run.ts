@@ -1,9 +1,0 @@
-/** How a task is run; the same for all of them. */
-export interface TaskRun {
-  /** Which attempt this is; undefined for a person's run. */
-  readonly attempt: string | undefined;
-  /** Who closed the writer gate for this task. */
-  readonly gateHolder: string | undefined;
-  readonly progress: (line: string) => void;
-  readonly signal: AbortSignal;
-}

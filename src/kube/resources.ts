@@ -1,0 +1,26 @@
+// Resources of Kubernetes itself that this program reads or writes.
+import type { Resource } from './client.ts';
+
+export const apiServices: Resource = { group: 'apiregistration.k8s.io', version: 'v1', plural: 'apiservices' };
+export const configMaps: Resource = { group: '', version: 'v1', plural: 'configmaps' };
+export const definitions: Resource = {
+  group: 'apiextensions.k8s.io',
+  version: 'v1',
+  plural: 'customresourcedefinitions',
+};
+export const events: Resource = { group: 'events.k8s.io', version: 'v1', plural: 'events' };
+export const leases: Resource = { group: 'coordination.k8s.io', version: 'v1', plural: 'leases' };
+export const namespaces: Resource = { group: '', version: 'v1', plural: 'namespaces' };
+export const pods: Resource = { group: '', version: 'v1', plural: 'pods' };
+export const secrets: Resource = { group: '', version: 'v1', plural: 'secrets' };
+export const selfSubjectAccessReviews: Resource = {
+  group: 'authorization.k8s.io',
+  version: 'v1',
+  plural: 'selfsubjectaccessreviews',
+};
+export const subjectAccessReviews: Resource = {
+  group: 'authorization.k8s.io',
+  version: 'v1',
+  plural: 'subjectaccessreviews',
+};
+export const tokenReviews: Resource = { group: 'authentication.k8s.io', version: 'v1', plural: 'tokenreviews' };

@@ -1,0 +1,100 @@
+// What a reflector has seen of a resource, and whether the API server still has it.
+//
+// etcd that was restored from a backup goes on from an earlier version, and where it was long before it is asked, it may
+// have given out as many versions again. So it is asked for the objects whose states are the newest that were seen, too:
+// a state that is older than the one seen belongs to another history.
+import { identityOf, type KubernetesObject } from '../api/object.ts';
+import type { Newest } from './client.ts';
+import { passingMarks } from './lazy-object.ts';
+import { isNewer } from './resource-version.ts';
+
+interface Seen {
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+  readonly resourceVersion: string;
+}
+
+/** `unknown`: what could have told is not there any more. The versions are those seen and found. */
+export type Comparison =
+  | { readonly history: 'same' | 'unknown' }
+  | { readonly history: 'another'; readonly from: string; readonly to: string };
+
+/** Asks for the newest version and, where a name is given, that object. */
+export type Ask = (one: { readonly namespace?: string; readonly name?: string }) => Promise<Newest>;
+
+/** Objects that are asked for, one after the other, until one can tell. */
+const MOST = 3;
+
+export class SeenHistory {
+  #resourceVersion = '';
+  /** The newest last. */
+  #newest: readonly Seen[] = [];
+
+  /** Version up to which everything was seen; empty before the first list ended. */
+  get resourceVersion(): string {
+    return this.#resourceVersion;
+  }
+
+  listStarts(): void {
+    this.#newest = [];
+  }
+
+  listEnds(resourceVersion: string): void {
+    this.#resourceVersion = resourceVersion;
+  }
+
+  /** What comes twice, or late, does not take it back. */
+  advance(resourceVersion: string): void {
+    if (!isNewer(this.#resourceVersion, resourceVersion)) this.#resourceVersion = resourceVersion;
+  }
+
+  /** An object that is leaving cannot tell for long. */
+  note(object: KubernetesObject): void {
+    const { namespace = '', name, uid, resourceVersion } = identityOf(object);
+    const [oldest] = this.#newest;
+    if (this.#newest.length === MOST && oldest !== undefined && !isNewer(resourceVersion, oldest.resourceVersion))
+      return;
+    this.drop(object);
+    if (passingMarks(object).deletionTimestamp !== undefined) return;
+    this.#newest = [...this.#newest, { namespace, name, uid, resourceVersion }].sort(byVersion).slice(-MOST);
+  }
+
+  drop(object: KubernetesObject): void {
+    const { uid } = identityOf(object);
+    if (this.#newest.some((seen) => seen.uid === uid)) this.#newest = this.#newest.filter((seen) => seen.uid !== uid);
+  }
+
+  /** Of another history nothing has been seen yet. */
+  forget(): void {
+    this.#resourceVersion = '';
+    this.#newest = [];
+  }
+
+  async compare(ask: Ask): Promise<Comparison> {
+    if (this.#newest.length === 0) return this.#compareVersion(await ask({})) ?? { history: 'same' };
+    let changed = false;
+    for (const seen of [...this.#newest].reverse()) {
+      const { namespace, name, uid, resourceVersion: from } = seen;
+      const newest = await ask({ namespace, name });
+      const another = this.#compareVersion(newest);
+      if (another !== undefined) return another;
+      if (newest.object?.metadata.uid !== uid) continue;
+      const { resourceVersion: to } = newest.object.metadata;
+      if (isNewer(from, to)) return { history: 'another', from, to };
+      if (from === to) return { history: 'same' };
+      changed = true;
+    }
+    return { history: changed ? 'same' : 'unknown' };
+  }
+
+  #compareVersion({ resourceVersion: to }: Newest): Comparison | undefined {
+    const from = this.#resourceVersion;
+    return isNewer(from, to) ? { history: 'another', from, to } : undefined;
+  }
+}
+
+function byVersion(left: Seen, right: Seen): number {
+  if (isNewer(left.resourceVersion, right.resourceVersion)) return 1;
+  return isNewer(right.resourceVersion, left.resourceVersion) ? -1 : 0;
+}

@@ -1,0 +1,197 @@
+// One reconcile of one Ingester resource: observe, plan, write the status, apply.
+import type { Permitted } from '../../api/ingester/permitted.ts';
+import type { IngesterSpec } from '../../api/ingester/spec.ts';
+import { type IngesterStatus, stepNames, topPhases } from '../../api/ingester/status.ts';
+import { INGESTER_GROUP, INGESTER_PLURAL, INGESTER_VERSION } from '../../api/ingester.ts';
+import type { KubernetesObject } from '../../api/object.ts';
+import type { Clock } from '../../base/clock.ts';
+import { isJsonObject, type JsonObject, valueAt } from '../../base/json.ts';
+import { sameJson } from '../../base/same-json.ts';
+import type { KubeClient, ObjectRef, Resource } from '../../kube/client.ts';
+import { ifFound } from '../../kube/found.ts';
+import type { LifecycleMetrics, LifecycleReading } from '../../metrics/lifecycle.ts';
+import type { EventRecorder } from '../../runtime/event-recorder.ts';
+import { done, type ReconcileContext, type ReconcileResult } from '../../runtime/reconcile.ts';
+import { appliedHash } from '../children/components.ts';
+import { podHash } from '../children/jobs.ts';
+import type { Parent } from '../children/names.ts';
+import { type Plan, type PlanInput, plan } from '../plan/plan.ts';
+import { problemsOf } from '../plan/validate.ts';
+import { applyDesiredState } from './apply.ts';
+import { type Canary, isCanary } from './canary.ts';
+import { takenNames } from './desired-children.ts';
+import type { MigrationRecord } from './migration-record.ts';
+import { type Observation, observe } from './observe.ts';
+import { forbiddenIn, permittedStatus, readPermitted } from './permitted.ts';
+
+export const ingesters: Resource = { group: INGESTER_GROUP, version: INGESTER_VERSION, plural: INGESTER_PLURAL };
+const FIELD_MANAGER = 'ingester-lifecycle';
+
+export interface LifecycleOptions {
+  readonly client: KubeClient;
+  readonly clock: Clock;
+  readonly events: Pick<EventRecorder, 'record'>;
+  readonly metrics: Pick<LifecycleMetrics, 'forResource'>;
+  readonly record: Pick<MigrationRecord, 'migratedVersion' | 'writeVersion'>;
+  readonly canary: Pick<Canary, 'seen' | 'gone'>;
+  /** The repository of the image that this program runs from; undefined where that is not known. */
+  readonly repository: () => Promise<string | undefined>;
+}
+
+interface ReconcileScope {
+  readonly ref: ObjectRef;
+  readonly signal: AbortSignal;
+  readonly metrics: ReturnType<LifecycleMetrics['forResource']>;
+}
+
+export class LifecycleReconciler {
+  readonly #options: LifecycleOptions;
+
+  constructor(options: LifecycleOptions) {
+    this.#options = options;
+  }
+
+  async reconcile(key: string, { signal }: Pick<ReconcileContext, 'signal'>): Promise<ReconcileResult> {
+    const [namespace = '', name = ''] = key.split('/');
+    const ref: ObjectRef = { resource: ingesters, namespace, name };
+    const object = await ifFound(this.#options.client.get(ref));
+    const metrics = this.#options.metrics.forResource(key, readingLabels);
+    // Garbage collection deletes what it owned.
+    if (object === undefined || object.metadata.deletionTimestamp !== undefined) {
+      metrics.gone();
+      this.#options.canary.gone(key);
+      return done;
+    }
+    if (await this.#isCanary(key, ref, object)) return done;
+    return this.#reconcileObject({ namespace, name, uid: object.metadata.uid }, object, { ref, signal, metrics });
+  }
+
+  async #reconcileObject(
+    parent: Parent,
+    object: KubernetesObject,
+    { ref, signal, metrics }: ReconcileScope,
+  ): Promise<ReconcileResult> {
+    const { client, clock, events, repository } = this.#options;
+    const now = clock.now();
+    const permitted = await readPermitted(client, parent.namespace, await repository());
+    const observation = await observe(client, parent, now, signal);
+    const recordedVersion =
+      statusOf(object).target === undefined ? await this.#options.record.migratedVersion(parent) : undefined;
+    const input = planInput(object, parent, { observed: observation.state, now, recordedVersion, permitted });
+    const { made, taken } = await this.#plan(input, parent, observation);
+    await this.#options.record.writeVersion(parent, made.status.migratedVersion);
+    const written = await this.#writeStatus(ref, object, made.status);
+    metrics.read(readingOf(made.status));
+    for (const event of made.events) {
+      events.record(object, { type: event.type, reason: event.reason, action: 'Lifecycle', note: event.note });
+    }
+    if (made.desired === undefined) return { kind: 'requeue-after', delayMs: made.requeueMs };
+    const retention = made.desired.spec.lifecycle?.jobRetention ?? 'RetainOnFailure';
+    await applyDesiredState({ client, parent, desired: made.desired, observation, taken, retention });
+    await this.#clearAnnotations(ref, object, made.desired.removeAnnotations);
+    return { kind: 'requeue-after', delayMs: written ? 100 : made.requeueMs };
+  }
+
+  /** The desired state says which names to look up; names that are taken are reported before anything is changed. */
+  async #plan(
+    input: PlanInput,
+    parent: Parent,
+    observation: Observation,
+  ): Promise<{ readonly made: Plan; readonly taken: readonly string[] }> {
+    const made = plan(input);
+    const { desired } = made;
+    const taken = desired === undefined ? [] : await takenNames(this.#options.client, { parent, desired, observation });
+    return taken.length === 0 ? { made, taken } : { made: plan({ ...input, taken }), taken };
+  }
+
+  /** No object is created for a canary. */
+  async #isCanary(key: string, ref: ObjectRef, object: KubernetesObject): Promise<boolean> {
+    const { canary } = this.#options;
+    if (!isCanary(object)) {
+      canary.gone(key);
+      return false;
+    }
+    canary.seen(key, object);
+    await this.#writeStatus(ref, object, canaryStatus(object));
+    return true;
+  }
+
+  /** True where something was written. A status that another client wrote in between is a conflict; the reconcile is retried. */
+  async #writeStatus(ref: ObjectRef, object: KubernetesObject, status: IngesterStatus): Promise<boolean> {
+    const next = JSON.parse(JSON.stringify(status)) as JsonObject;
+    if (sameJson(object['status'], next)) return false;
+    await this.#options.client.update(
+      ref,
+      { ...object, status: next },
+      { subresource: 'status', fieldManager: FIELD_MANAGER },
+    );
+    return true;
+  }
+
+  /** Called after the decision was written to the status. */
+  async #clearAnnotations(ref: ObjectRef, object: KubernetesObject, names: readonly string[]): Promise<void> {
+    if (names.length === 0) return;
+    const present = names.filter((name) => object.metadata.annotations?.[name] !== undefined);
+    const patch = present.flatMap((name) => {
+      const path = `/metadata/annotations/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`;
+      return [
+        { op: 'test' as const, path, value: object.metadata.annotations?.[name] ?? '' },
+        { op: 'remove' as const, path },
+      ];
+    });
+    await this.#options.client.patch(ref, patch, { fieldManager: FIELD_MANAGER });
+  }
+}
+
+export function planInput(
+  object: KubernetesObject,
+  parent: Parent,
+  { permitted, ...rest }: Pick<PlanInput, 'observed' | 'now' | 'recordedVersion'> & { readonly permitted: Permitted },
+): PlanInput {
+  const spec = object['spec'];
+  const asked = isJsonObject(spec) ? (spec as unknown as IngesterSpec) : undefined;
+  const problems =
+    asked === undefined ? ['spec: missing'] : [...problemsOf(parent.name, asked), ...forbiddenIn(asked, permitted)];
+  return {
+    ...rest,
+    uid: parent.uid,
+    generation: object.metadata.generation ?? 0,
+    annotations: object.metadata.annotations ?? {},
+    spec: problems.length > 0 ? undefined : asked,
+    problems,
+    suspended: valueAt(spec, ['suspend']) === true,
+    status: permittedStatus(statusOf(object), permitted),
+    rendered: {
+      component: (name, of) => appliedHash(parent, of, name),
+      pod: (job) => podHash(parent, job),
+    },
+  };
+}
+
+export function statusOf(object: KubernetesObject): IngesterStatus {
+  return isJsonObject(object['status']) ? object['status'] : {};
+}
+
+function canaryStatus({ metadata }: KubernetesObject): IngesterStatus {
+  return { observedGeneration: metadata.generation ?? 0, phase: 'Running', ready: '0/0' };
+}
+
+export const readingLabels: { readonly phases: readonly string[]; readonly tasks: readonly string[] } = {
+  phases: topPhases,
+  tasks: stepNames,
+};
+
+/** What the metrics report of an Ingester resource. */
+export function readingOf({ phase = 'Initializing', lifecycle, conditions = [] }: IngesterStatus): LifecycleReading {
+  const available = conditions.find(({ type }) => type === 'Available');
+  const unavailableSince = available?.status === 'False' ? new Date(available.lastTransitionTime) : undefined;
+  const startedAt = dateOf(lifecycle?.attempt?.startedAt);
+  const snapshotAt = dateOf(lifecycle?.snapshotAt);
+  const snapshotMissedSince = dateOf(lifecycle?.snapshotSchedule?.missedSince);
+  const attempts = Object.fromEntries(stepNames.map((name) => [name, lifecycle?.steps[name]?.attempts ?? 0]));
+  return { phase, attempts, startedAt, unavailableSince, snapshotAt, snapshotMissedSince };
+}
+
+function dateOf(time: string | undefined): Date | undefined {
+  return time === undefined ? undefined : new Date(time);
+}

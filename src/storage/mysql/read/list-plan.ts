@@ -1,0 +1,107 @@
+// Where a list begins to look. Left alone, the servers judge by statistics, and one wrong guess reads the whole table.
+// So the possible beginnings are counted up to a bound (each a walk along a key), and the smallest one decides.
+//
+// - the order: along the key of the order, asking each row for the rest
+// - a label: along the key of the label. Equality with one value finds the objects newest first, without a sort;
+//   anything else is sorted, and therefore begun with only when there are few.
+import type { KindDefinition } from '../../../api/kind.ts';
+import { type LabelRequirement, type ListQuery, newestFirst, type Order, ordersOf } from '../../list-query.ts';
+import type { SqlSession } from '../pool.ts';
+import { labelMatch } from './conditions.ts';
+
+export type ListPlan =
+  | { readonly begin: 'order' }
+  | { readonly begin: 'label'; readonly label: LabelRequirement; readonly sorted: 'by-key' | 'afterwards' };
+
+/** Sorting this many is nothing; walking this many and asking each for the rest is little. */
+const FEW = 1000;
+/** Columns of MariaDB's EXPLAIN; MySQL has `partitions` and `filtered` too. */
+const MARIADB_COLUMNS = 10;
+
+/** Of many labels only these are counted: one beginning that is good enough is enough. */
+const MOST_COUNTED = 8;
+
+export const alongOrder: ListPlan = { begin: 'order' };
+
+export async function planList(session: SqlSession, kind: KindDefinition, query: ListQuery): Promise<ListPlan> {
+  const positive = (query.labels ?? []).filter(({ operator }) => operator === 'in' || operator === 'exists');
+  const [first] = positive;
+  if (first === undefined) return alongOrder;
+  const byCreation = isByCreation(ordersOf(query));
+  const walkable = (label: LabelRequirement): boolean => byCreation && isEquality(label);
+  if (positive.length === 1 && walkable(first) && query.namespace === undefined) return begin(first, 'by-key');
+  const counted: { label: LabelRequirement; count: number }[] = [];
+  for (const label of positive.slice(0, MOST_COUNTED))
+    counted.push({ label, count: await countLabel(session, kind, label) });
+  const smallest = counted.reduce((best, one) => (one.count < best.count ? one : best));
+  if (smallest.count <= FEW) return begin(smallest.label, walkable(smallest.label) ? 'by-key' : 'afterwards');
+  const equality = counted.find(({ label }) => walkable(label))?.label;
+  return equality === undefined ? alongOrder : shorterWalk(session, kind, query.namespace, equality);
+}
+
+async function shorterWalk(
+  session: SqlSession,
+  kind: KindDefinition,
+  namespace: string | undefined,
+  label: LabelRequirement,
+): Promise<ListPlan> {
+  const along = namespace !== undefined && (await isSmaller(session, kind, namespace, label));
+  return along ? alongOrder : begin(label, 'by-key');
+}
+
+/** Whether fewer objects are in the namespace than have the label: either walk finds them in the order asked for. */
+async function isSmaller(
+  session: SqlSession,
+  kind: KindDefinition,
+  namespace: string,
+  label: LabelRequirement,
+): Promise<boolean> {
+  const match = labelMatch('l', label);
+  const inNamespace = await estimate(session, `\`${kind.table}\` WHERE \`namespace\` = ?`, [namespace]);
+  return (
+    inNamespace <= (await estimate(session, `\`${kind.table}_labels\` \`l\` WHERE ${match.sql}`, match.parameters))
+  );
+}
+
+function begin(label: LabelRequirement, sorted: 'by-key' | 'afterwards'): ListPlan {
+  return { begin: 'label', label, sorted };
+}
+
+function isByCreation(orders: readonly Order[]): boolean {
+  return orders.length === 1 && orders[0]?.field === newestFirst.field;
+}
+
+function isEquality(label: LabelRequirement): boolean {
+  return label.operator === 'in' && label.values.length === 1;
+}
+
+async function countLabel(session: SqlSession, kind: KindDefinition, label: LabelRequirement): Promise<number> {
+  const match = labelMatch('l', label);
+  return count(session, `\`${kind.table}_labels\` \`l\` WHERE ${match.sql}`, match.parameters);
+}
+
+/** Up to one more than few. */
+async function count(
+  session: SqlSession,
+  from: string,
+  parameters: Parameters<SqlSession['query']>[1] = [],
+): Promise<number> {
+  const sql = `SELECT COUNT(*) FROM (SELECT 1 FROM ${from} LIMIT ${FEW + 1}) \`counted\``;
+  const [row] = await session.query(sql, parameters);
+  return Number(row?.[0]);
+}
+
+/**
+ * How many rows the server expects along the key, by looking at its two ends: good enough to compare walks that are both
+ * long, and as fast for a million rows as for one.
+ */
+async function estimate(
+  session: SqlSession,
+  from: string,
+  parameters: Parameters<SqlSession['query']>[1] = [],
+): Promise<number> {
+  const [row = []] = await session.query(`EXPLAIN FORMAT=TRADITIONAL SELECT 1 FROM ${from}`, parameters);
+  // The last columns are `rows`, `filtered` (MySQL only) and `Extra`.
+  const expected = row.length > MARIADB_COLUMNS ? row.at(-3) : row.at(-2);
+  return Number(expected ?? 0);
+}

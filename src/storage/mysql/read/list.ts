@@ -1,0 +1,152 @@
+// A page of objects. First only uids and the values of the order, so that sorting never moves large columns; then the
+// objects of this page by primary key.
+import type { KindDefinition } from '../../../api/kind.ts';
+import { queryField } from '../../fields.ts';
+import { DEFAULT_LIMIT, type ListQuery, type Order, ordersOf } from '../../list-query.ts';
+import type { ListPage, StoredObject } from '../../metadata-storage.ts';
+import { decodeContinue, encodeContinue, identityLimit, objectLimit, type Position } from '../../page-limit.ts';
+import type { SqlParameter, SqlSession } from '../pool.ts';
+import { afterPosition, conditionOf, labelMatch, type OrderColumns, type SqlCondition } from './conditions.ts';
+import { alongOrder, type ListPlan, planList } from './list-plan.ts';
+import { readPairs, type Skipped, skippedPaths, storedColumns, toStoredObject } from './object-reads.ts';
+
+export async function listObjects(session: SqlSession, kind: KindDefinition, query: ListQuery): Promise<ListPage> {
+  const limit = objectLimit(query.limit ?? DEFAULT_LIMIT);
+  const skipped = skippedPaths(query.skip ?? []);
+  // What cannot be asked is refused before anything is.
+  pageStatement(kind, query, alongOrder);
+  const { sql, parameters } = pageStatement(kind, query, await planList(session, kind, query));
+  const found = (await session.query(sql, [...parameters, limit + 1])).map(
+    ([uid, ...values]): Position => ({ uid: String(uid), values: values as Position['values'] }),
+  );
+  const page = await fitting(session, kind, found.slice(0, limit), query.bytes);
+  const last = page.at(-1);
+  return {
+    items: await readObjects(
+      session,
+      kind,
+      page.map(({ uid }) => uid),
+      { skipped, parts: query.parts ?? 'all' },
+    ),
+    continue: found.length > page.length && last !== undefined ? encodeContinue(query, last) : undefined,
+    total: query.count === 'yes' ? await countObjects(session, kind, query) : undefined,
+  };
+}
+
+/** Asked before anything is read, so that large objects never come by the hundred. */
+async function fitting(
+  session: SqlSession,
+  kind: KindDefinition,
+  found: readonly Position[],
+  most: number | undefined,
+): Promise<readonly Position[]> {
+  if (most === undefined || found.length <= 1) return found;
+  const uids = repeatedUp(found.map(({ uid }) => uid));
+  const rows = await session.query(
+    `SELECT CAST(\`uid\` AS CHAR), OCTET_LENGTH(\`json\`) FROM \`${kind.table}\` WHERE \`uid\` IN (${marksFor(uids)})`,
+    uids,
+  );
+  const sizes = new Map(rows.map(([uid, size]) => [String(uid), Number(size)]));
+  let bytes = 0;
+  const beyond = found.findIndex(({ uid }) => (bytes += sizes.get(uid) ?? 0) > most);
+  return beyond < 0 ? found : found.slice(0, Math.max(1, beyond));
+}
+
+/**
+ * As many as a power of two, the last one again and again. Driver and server keep every statement they have seen, and one
+ * for each number of uids would be many.
+ */
+function repeatedUp(uids: readonly string[]): readonly string[] {
+  const count = 2 ** Math.ceil(Math.log2(uids.length));
+  return [...uids, ...Array.from({ length: count - uids.length }, () => uids.at(-1) ?? '')];
+}
+
+function marksFor(values: readonly string[]): string {
+  return values.map(() => '?').join(', ');
+}
+
+/** The uids and order values of a page. Its last parameter is the limit: one more than asked for tells of a next page. */
+export function pageStatement(kind: KindDefinition, query: ListQuery, plan: ListPlan): SqlCondition {
+  const orders = ordersOf(query);
+  const fields = orders.map((order) => ({ order, field: queryField(kind, order.field) }));
+  const columns = plan.begin === 'label' && plan.sorted === 'by-key' ? labelColumns : mainColumns;
+  const position = decodeContinue(query);
+  const conditions = [
+    ...(plan.begin === 'label' ? [labelMatch('l', plan.label)] : []),
+    conditionOf(kind, query, plan),
+    ...(position === undefined ? [] : [afterPosition(fields, position, columns)]),
+  ];
+  const selected = [columns.uid, ...fields.map(({ field }) => columns.of(field))].join(', ');
+  const sorted = [
+    ...fields.map(({ field, order }) => `${columns.of(field)} ${directionOf(order)}`),
+    `${columns.uid} ${directionOf(orders.at(-1))}`,
+  ];
+  return {
+    sql:
+      `SELECT ${selected} FROM ${tablesOf(kind, plan)} WHERE ${conditions.map(({ sql }) => sql).join(' AND ')} ` +
+      `ORDER BY ${sorted.join(', ')} LIMIT ?`,
+    parameters: conditions.flatMap(({ parameters }) => parameters),
+  };
+}
+
+const mainColumns: OrderColumns = { uid: '`m`.`uid`', of: ({ column }) => `\`m\`.\`${column}\`` };
+const labelColumns: OrderColumns = { uid: '`l`.`obj_uid`', of: () => '`l`.`obj_create_time`' };
+
+function tablesOf(kind: KindDefinition, plan: ListPlan): string {
+  const main = `\`${kind.table}\` \`m\``;
+  if (plan.begin === 'order') return main;
+  return `\`${kind.table}_labels\` \`l\` STRAIGHT_JOIN ${main} ON \`m\`.\`uid\` = \`l\`.\`obj_uid\``;
+}
+
+function directionOf(order: Order | undefined): 'ASC' | 'DESC' {
+  return order?.direction === 'ascending' ? 'ASC' : 'DESC';
+}
+
+async function countObjects(session: SqlSession, kind: KindDefinition, query: ListQuery): Promise<number> {
+  const { sql, parameters } = conditionOf(kind, query);
+  const [row] = await session.query(`SELECT COUNT(*) FROM \`${kind.table}\` \`m\` WHERE ${sql}`, parameters);
+  return Number(row?.[0]);
+}
+
+/** One step along the key of the name for each. */
+export async function readNamespaces(
+  session: SqlSession,
+  kind: KindDefinition,
+  limit: number,
+): Promise<readonly string[]> {
+  const rows = await session.query(
+    `SELECT \`namespace\` FROM \`${kind.table}\` GROUP BY \`namespace\` ORDER BY \`namespace\` LIMIT ?`,
+    [identityLimit(limit)],
+  );
+  return rows.map(([namespace]) => String(namespace));
+}
+
+interface Read {
+  readonly skipped: Skipped;
+  readonly parts: NonNullable<ListQuery['parts']>;
+}
+
+/** In the order of the uids. An object that was removed between the two queries is left out. */
+async function readObjects(
+  session: SqlSession,
+  kind: KindDefinition,
+  uids: readonly string[],
+  { skipped, parts }: Read,
+): Promise<readonly StoredObject[]> {
+  if (uids.length === 0) return [];
+  const asked = repeatedUp(uids);
+  const parameters: readonly SqlParameter[] = [...skipped, ...asked];
+  const rows = await session.query(
+    `SELECT ${storedColumns(skipped, parts)} FROM \`${kind.table}\` WHERE \`uid\` IN (${marksFor(asked)})`,
+    parameters,
+  );
+  const pairs = (what: 'labels' | 'annotations'): ReturnType<typeof readPairs> | undefined =>
+    parts === 'all' ? readPairs(session, `${kind.table}_${what}`, uids) : undefined;
+  const labels = await pairs('labels');
+  const annotations = await pairs('annotations');
+  const byUid = new Map(rows.map((row) => [String(row[0]), row]));
+  return uids.flatMap((uid) => {
+    const row = byUid.get(uid);
+    return row === undefined ? [] : [toStoredObject(row, labels?.get(uid), annotations?.get(uid))];
+  });
+}

@@ -1,0 +1,186 @@
+// The SQL that writes one kind. Table and column names come from the catalogue only; every value is a parameter.
+//
+// The version check. A write applies if its resourceVersion is higher than the stored one, or equal while the row moves on
+// (live 0, evicting 1, deleted 2, evicted 3). The writer locks and compares first and sends only what applies, so the
+// check is there to refuse what slips through: MySQL assigns from left to right, the first assignment tests it on the stored
+// values and gives a NOT NULL column NULL where it does not hold, which fails the statement before anything is changed.
+// Testing it once per row, not once per column, spares the server from handling the large columns twice.
+// VALUES(column) is the one form that MySQL and MariaDB both accept.
+//
+// Every statement exists in a few sizes only, so that each is prepared once per connection. Pairs are put as one JSON
+// text: an object has a dozen, and a parameter for each of their parts costs this side more than the rest of the row.
+import type { KindDefinition } from '../../../api/kind.ts';
+import { type RowState, rowStates } from '../../row.ts';
+import { KEY_LENGTH, LABEL_VALUE_LENGTH, UID_LENGTH } from './tables.ts';
+
+/** SQL text for a number of rows. */
+export type SizedStatement = (rows: number) => string;
+
+export interface PairStatements {
+  /** obj_uid, key, value of the given objects. */
+  readonly select: SizedStatement;
+  readonly remove: SizedStatement;
+  /**
+   * Of any number of pairs, none of which is there. The one parameter is the JSON of
+   * `[[uid, [[key, value], ...], creation time], ...]`.
+   */
+  readonly add: string;
+  /** The same for pairs of which some may be there. */
+  readonly put: string;
+}
+
+export interface KindStatements {
+  /** For rows that are not there; a duplicate key is an error. */
+  readonly insert: SizedStatement;
+  /** Upsert that takes the three times from the row. */
+  readonly write: SizedStatement;
+  /** Upsert that ends the row: evicted where the stored row intends eviction, else deleted. */
+  readonly finish: SizedStatement;
+  /** Locks the rows that are there and reads what the outcome of a write depends on. */
+  readonly lock: SizedStatement;
+  readonly labels: PairStatements;
+  readonly annotations: PairStatements;
+}
+
+const VERSION_CHECK =
+  '(VALUES(`res_version`) > `res_version` OR ' +
+  '(VALUES(`res_version`) = `res_version` AND VALUES(`row_state`) > `row_state`))';
+
+export function rowStateNumber(state: RowState): number {
+  return rowStates.indexOf(state);
+}
+
+const fixedColumns = [
+  'uid',
+  'group_ver',
+  'namespace',
+  'name',
+  'generation',
+  'content_hash',
+  'labels_hash',
+  'annotations_hash',
+  'create_time',
+  'update_time',
+  'proto',
+  'json',
+] as const;
+const endColumns = ['evict_time', 'delete_time', 'evict_request_time', 'row_state', 'res_version'] as const;
+
+/** Order of the parameters of one row of `insert`, `write` and `finish`. */
+function parameterColumns(kind: KindDefinition): readonly string[] {
+  return [...fixedColumns, ...kind.indexes.flat().map((column) => column.name), ...endColumns];
+}
+
+const EVICTED = rowStateNumber('evicted');
+
+/**
+ * What an applied write gives a column; everything else takes the value of the new row. What is evicted stays so, also
+ * without a request: its definition was removed. The state is assigned first, so that the times go by the new one.
+ */
+const finishExpressions: Readonly<Record<string, string>> = {
+  row_state: `IF(\`evict_request_time\` IS NULL AND \`row_state\` <> ${EVICTED}, VALUES(\`row_state\`), ${EVICTED})`,
+  evict_time: `IF(\`row_state\` = ${EVICTED}, VALUES(\`delete_time\`), NULL)`,
+  delete_time: `IF(\`row_state\` = ${EVICTED}, NULL, VALUES(\`delete_time\`))`,
+  evict_request_time: '`evict_request_time`',
+};
+
+function checkedAssignments(kind: KindDefinition, expressions: Readonly<Record<string, string>>): string {
+  const assignments = parameterColumns(kind)
+    .filter((column) => column !== 'uid' && column !== 'row_state')
+    .map((column) => `\`${column}\` = ${expressions[column] ?? `VALUES(\`${column}\`)`}`);
+  const state = expressions['row_state'] ?? 'VALUES(`row_state`)';
+  const checked = `\`row_state\` = IF(${VERSION_CHECK}, ${state}, NULL)`;
+  return ` ON DUPLICATE KEY UPDATE ${[checked, ...assignments, '`delete_reason` = NULL'].join(', ')}`;
+}
+
+const repeated = (part: string, times: number, separator = ', '): string => Array(times).fill(part).join(separator);
+
+/** The same text for the same size, built once. */
+function sized(build: SizedStatement): SizedStatement {
+  const built = new Map<number, string>();
+  return (rows) => {
+    const known = built.get(rows);
+    if (known !== undefined) return known;
+    const sql = build(rows);
+    built.set(rows, sql);
+    return sql;
+  };
+}
+
+/**
+ * A column of JSON_TABLE. It has to be wider than the column that takes the value: MariaDB cuts what does not fit without
+ * a word, and then the other one refuses it.
+ */
+const fromJson = (column: string, type: string, path: string): string =>
+  `\`${column}\` ${type} PATH '${path}' ERROR ON ERROR`;
+const wider = (length: number): string => `VARCHAR(${length + 1})`;
+
+interface PairTable {
+  readonly name: string;
+  /** SQL type that holds more than any value. */
+  readonly value: string;
+  /** Whether it has the time when the object was created. */
+  readonly timed: boolean;
+}
+
+function pairStatements({ name: table, value, timed }: PairTable): PairStatements {
+  const columns = `\`obj_uid\`, \`key\`, \`value\`${timed ? ', `obj_create_time`' : ''}`;
+  const pair = [fromJson('key', wider(KEY_LENGTH), '$[0]'), fromJson('value', value, '$[1]')];
+  const parts = [
+    fromJson('obj_uid', wider(UID_LENGTH), '$[0]'),
+    `NESTED PATH '$[1][*]' COLUMNS (${pair.join(', ')})`,
+    ...(timed ? [fromJson('obj_create_time', 'VARCHAR(32)', '$[2]')] : []),
+  ];
+  const add =
+    `INSERT INTO \`${table}\` (${columns}) ` +
+    `SELECT ${columns} FROM JSON_TABLE(?, '$[*]' COLUMNS (${parts.join(', ')})) AS \`pairs\``;
+  return {
+    select: sized(
+      (rows) =>
+        `SELECT \`obj_uid\`, \`key\`, \`value\` FROM \`${table}\` WHERE \`obj_uid\` IN (${repeated('?', rows)})`,
+    ),
+    // OR of equalities: both servers turn it into lookups by primary key, which not both do for row constructors.
+    remove: sized(
+      (rows) => `DELETE FROM \`${table}\` WHERE ${repeated('(`obj_uid` = ? AND `key` = ?)', rows, ' OR ')}`,
+    ),
+    add,
+    put: `${add} ON DUPLICATE KEY UPDATE \`${table}\`.\`value\` = VALUES(\`value\`)`,
+  };
+}
+
+function build(kind: KindDefinition): KindStatements {
+  const columns = parameterColumns(kind);
+  const values = `(${repeated('?', columns.length)})`;
+  const insert: SizedStatement = (rows) =>
+    `INSERT INTO \`${kind.table}\` (${columns.map((column) => `\`${column}\``).join(', ')}) ` +
+    `VALUES ${repeated(values, rows)}`;
+  const writeTail = checkedAssignments(kind, {});
+  const finishTail = checkedAssignments(kind, finishExpressions);
+  return {
+    insert: sized(insert),
+    write: sized((rows) => insert(rows) + writeTail),
+    finish: sized((rows) => insert(rows) + finishTail),
+    lock: sized(
+      (rows) =>
+        'SELECT `uid`, CAST(`res_version` AS CHAR), `row_state`, `labels_hash`, `annotations_hash` ' +
+        `FROM \`${kind.table}\` WHERE \`uid\` IN (${repeated('?', rows)}) FOR UPDATE`,
+    ),
+    labels: pairStatements({ name: `${kind.table}_labels`, value: wider(LABEL_VALUE_LENGTH), timed: true }),
+    annotations: pairStatements({ name: `${kind.table}_annotations`, value: 'LONGTEXT', timed: false }),
+  };
+}
+
+/** A name of a database, table or column as SQL. */
+export function quoted(name: string): string {
+  return `\`${name.replaceAll('`', '``')}\``;
+}
+
+const cache = new Map<KindDefinition, KindStatements>();
+
+export function statementsFor(kind: KindDefinition): KindStatements {
+  const cached = cache.get(kind);
+  if (cached !== undefined) return cached;
+  const statements = build(kind);
+  cache.set(kind, statements);
+  return statements;
+}

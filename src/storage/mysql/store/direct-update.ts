@@ -1,0 +1,53 @@
+// Labels and annotations of an object that is in the database only, changed under the lock of its row.
+import type { KindDefinition } from '../../../api/kind.ts';
+import type { MetadataChange, UpdateTarget } from '../../bulk.ts';
+import { changeMetadata } from '../../direct-update.ts';
+import { refuseTooLarge } from '../chunks.ts';
+import type { SqlSession } from '../pool.ts';
+import { rowStateNamed } from '../read/object-reads.ts';
+import { statementsFor } from '../schema/statements.ts';
+import { toSqlTime } from '../sql-time.ts';
+import { writePairs } from './pair-writer.ts';
+import { pairsHash } from './pending-write.ts';
+
+export interface DirectUpdate {
+  readonly target: UpdateTarget;
+  readonly change: MetadataChange;
+  readonly now: Date;
+}
+
+/** The new resourceVersion. */
+export async function updateMetadata(
+  session: SqlSession,
+  kind: KindDefinition,
+  { target, change, now }: DirectUpdate,
+): Promise<string> {
+  const [row] = await session.query(
+    `SELECT CAST(\`res_version\` AS CHAR), \`row_state\`, \`json\`, \`create_time\` FROM \`${kind.table}\` WHERE \`uid\` = ? FOR UPDATE`,
+    [target.uid],
+  );
+  const stored =
+    row === undefined
+      ? undefined
+      : { resourceVersion: String(row[0]), state: rowStateNamed(row[1]), json: String(row[2]) };
+  const next = changeMetadata(target, stored, change);
+  refuseTooLarge(session, Buffer.byteLength(next.json) + next.proto.byteLength);
+  await session.execute(
+    `UPDATE \`${kind.table}\` SET \`res_version\` = ?, \`update_time\` = ?, \`json\` = ?, \`content_hash\` = ?, ` +
+      '`proto` = ?, `labels_hash` = ?, `annotations_hash` = ? WHERE `uid` = ?',
+    [
+      next.resourceVersion,
+      toSqlTime(now.toISOString()),
+      next.json,
+      next.contentHash,
+      next.proto,
+      pairsHash(next.labels),
+      pairsHash(next.annotations),
+      target.uid,
+    ],
+  );
+  const statements = statementsFor(kind);
+  await writePairs(session, statements.labels, [{ uid: target.uid, pairs: next.labels, extra: [String(row?.[3])] }]);
+  await writePairs(session, statements.annotations, [{ uid: target.uid, pairs: next.annotations, extra: [] }]);
+  return next.resourceVersion;
+}

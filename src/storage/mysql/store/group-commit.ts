@@ -1,0 +1,204 @@
+// Many concurrent writes share a transaction. A few lanes, each with a connection while it works, take what has
+// gathered: while one transaction waits for the disk, the writes of the next one come together by themselves.
+//
+// A batch that fails as a whole is written again: after a deadlock, a lock timeout or a lost connection, with jitter,
+// for a short time. That also covers the commit whose answer was lost, because a write that is already there is
+// `unchanged`. A batch that fails because of its content is cut in halves until the one row that the server refuses is
+// alone; only its caller sees the error.
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
+import { backoffMs } from '../../../base/backoff.ts';
+import { type Clock, sleep } from '../../../base/clock.ts';
+import {
+  GateClosedError,
+  GateMovedError,
+  RowRefusedError,
+  StorageContentionError,
+  StorageFailureError,
+  StorageProgramError,
+  StorageUnavailableError,
+} from '../../errors.ts';
+import type { WriteOutcome } from '../../metadata-storage.ts';
+import type { PendingWrite } from './pending-write.ts';
+import { type BatchLimits, type Entry, WriteQueue } from './write-queue.ts';
+
+export interface GroupCommitOptions {
+  /** Writes all or nothing, and says what became of each. */
+  readonly commit: (writes: readonly PendingWrite[]) => Promise<readonly WriteOutcome[]>;
+  /** Transactions at the same time. */
+  readonly lanes: number;
+  readonly batch: BatchLimits;
+  /** How long a write waits for company while other transactions are under way. */
+  readonly lingerMs: number;
+  /**
+   * Between the starts of transactions that are not full. A write after a pause starts at once; a steady trickle shares
+   * transactions, which cost both sides more than the writes in them.
+   */
+  readonly spacingMs: number;
+  /** Bytes of writes that are queued or under way; callers beyond it wait. */
+  readonly queueBytes: number;
+  readonly clock: Clock;
+}
+
+const RESOLVED_AT_ONCE = 16;
+const TRIES = 6;
+/** A failure later than this after the first try is final: a hung server must not be waited for twice. */
+const RETRY_BUDGET_MS = 3000;
+/** A caller that writes again this soon after everything was settled is alone: its writes need not wait for others. */
+const ONE_BY_ONE_MS = 2;
+const retryBackoff = { baseMs: 10, capMs: 400, jitter: 1 };
+
+type WriteEntry = Entry<PendingWrite, WriteOutcome>;
+
+export class GroupCommit {
+  readonly #options: GroupCommitOptions;
+  readonly #queue: WriteQueue<PendingWrite, WriteOutcome>;
+  readonly #closed = new AbortController();
+  readonly #idle: (() => void)[] = [];
+  #busyLanes = 0;
+  #lastStartMs = Number.NEGATIVE_INFINITY;
+  #idleSinceMs = Number.NEGATIVE_INFINITY;
+  #scheduled: (() => void) | undefined;
+
+  constructor(options: GroupCommitOptions) {
+    this.#options = options;
+    this.#queue = new WriteQueue(options.queueBytes);
+  }
+
+  /** Bytes of writes that are queued or under way. */
+  get queuedBytes(): number {
+    return this.#queue.bytes;
+  }
+
+  submit(write: PendingWrite): Promise<WriteOutcome> {
+    if (this.#closed.signal.aborted)
+      return Promise.reject(new StorageUnavailableError('it is being closed', undefined));
+    return new Promise((resolve, reject) => {
+      this.#queue.add({ key: `${write.row.kind.table}/${write.row.uid}`, bytes: write.bytes, write, resolve, reject });
+      this.#schedule();
+    });
+  }
+
+  /** Takes no more writes, and resolves when those it took are settled. Retries are cut short. */
+  async close(): Promise<void> {
+    this.#closed.abort();
+    this.#startLanes();
+    if (this.#busyLanes === 0) return;
+    await new Promise<void>((resolve) => this.#idle.push(resolve));
+  }
+
+  /** Starts lanes now if a batch is full, else after the wait, else (when there is none) after this tick. */
+  #schedule(): void {
+    const { lanes, clock } = this.#options;
+    if (this.#busyLanes >= lanes || this.#queue.readyRows === 0) return;
+    if (this.#isFull()) {
+      this.#startLanes();
+      return;
+    }
+    if (this.#scheduled !== undefined) return;
+    const start = (): void => {
+      this.#scheduled = undefined;
+      this.#startLanes();
+    };
+    const waitMs = this.#waitMs();
+    if (waitMs > 0) {
+      this.#scheduled = clock.schedule(waitMs, start);
+      return;
+    }
+    const immediate = setImmediate(start);
+    this.#scheduled = () => clearImmediate(immediate);
+  }
+
+  #waitMs(): number {
+    const { lingerMs, spacingMs, clock } = this.#options;
+    const now = clock.monotonicMs();
+    const spacing = this.#lastStartMs + spacingMs - now;
+    if (this.#busyLanes > 0) return Math.max(spacing, lingerMs);
+    return now - this.#idleSinceMs < ONE_BY_ONE_MS ? 0 : spacing;
+  }
+
+  #isFull(): boolean {
+    const { maxRows, maxBytes } = this.#options.batch;
+    return this.#queue.readyRows >= maxRows || this.#queue.readyBytes >= maxBytes;
+  }
+
+  #startLanes(): void {
+    this.#scheduled?.();
+    this.#scheduled = undefined;
+    const { lanes, batch, clock } = this.#options;
+    while (this.#busyLanes < lanes && this.#queue.readyRows > 0) {
+      this.#busyLanes += 1;
+      this.#lastStartMs = clock.monotonicMs();
+      void this.#runLane(this.#queue.take(batch));
+    }
+  }
+
+  async #runLane(entries: readonly WriteEntry[]): Promise<void> {
+    await this.#commit(entries);
+    this.#busyLanes -= 1;
+    if (this.#closed.signal.aborted) this.#startLanes();
+    else this.#schedule();
+    if (this.#busyLanes > 0) return;
+    this.#idleSinceMs = this.#options.clock.monotonicMs();
+    for (const resolve of this.#idle.splice(0)) resolve();
+  }
+
+  async #commit(entries: readonly WriteEntry[]): Promise<void> {
+    try {
+      const outcomes = await this.#commitWithRetries(entries.map(({ write }) => write));
+      await this.#resolve(entries, outcomes);
+    } catch (error) {
+      const parts = split(entries, error);
+      for (const part of parts) await this.#commit(part);
+      if (parts.length > 0) return;
+      for (const entry of entries) {
+        this.#queue.settle(entry);
+        entry.reject(error);
+      }
+    }
+  }
+
+  /**
+   * A few at a time: a caller that gets its result goes on with its next object at once. Were all told in one tick, the
+   * other lanes would not get the answers to their statements meanwhile, and the server would have nothing to do.
+   */
+  async #resolve(entries: readonly WriteEntry[], outcomes: readonly WriteOutcome[]): Promise<void> {
+    for (const [index, entry] of entries.entries()) {
+      if (index > 0 && index % RESOLVED_AT_ONCE === 0) await yieldToEventLoop();
+      this.#queue.settle(entry);
+      entry.resolve(outcomes[index] ?? 'stale');
+    }
+  }
+
+  async #commitWithRetries(writes: readonly PendingWrite[]): Promise<readonly WriteOutcome[]> {
+    const { clock, commit } = this.#options;
+    const started = clock.monotonicMs();
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        return await commit(writes);
+      } catch (error) {
+        const inTime = clock.monotonicMs() - started < RETRY_BUDGET_MS && !this.#closed.signal.aborted;
+        if (!passing(error) || attempt === TRIES || !inTime) throw error;
+        await sleep(clock, backoffMs(retryBackoff, attempt), this.#closed.signal);
+      }
+    }
+  }
+}
+
+/** Whether the same transaction may succeed a moment later. */
+function passing(error: unknown): boolean {
+  return error instanceof StorageContentionError || error instanceof StorageUnavailableError;
+}
+
+/**
+ * The parts of a batch to try apart, none if that is of no use. Kinds first: a missing table concerns all objects of its
+ * kind and no other.
+ */
+function split(entries: readonly WriteEntry[], error: unknown): readonly (readonly WriteEntry[])[] {
+  if (passing(error) || error instanceof GateClosedError || error instanceof GateMovedError) return [];
+  const kinds = [...Map.groupBy(entries, ({ write }) => write.row.kind).values()];
+  if (kinds.length > 1) return kinds;
+  const causedByRow = [RowRefusedError, StorageFailureError, StorageProgramError].some((each) => error instanceof each);
+  if (!causedByRow || entries.length < 2) return [];
+  const middle = Math.ceil(entries.length / 2);
+  return [entries.slice(0, middle), entries.slice(middle)];
+}

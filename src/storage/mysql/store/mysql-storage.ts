@@ -1,0 +1,363 @@
+import type { KindDefinition } from '../../../api/kind.ts';
+import { type Clock, sleep } from '../../../base/clock.ts';
+import type { Watchdog } from '../../../base/watchdog.ts';
+import {
+  type BackfillOptions,
+  type BackfillProgress,
+  type CollectionQuery,
+  type CollectionResult,
+  DEFAULT_BACKFILL_PAGE,
+  DEFAULT_BACKFILL_PAUSE_MS,
+  type MetadataChange,
+  type UpdateTarget,
+} from '../../bulk.ts';
+import { GateMovedError, StorageSchemaMissingError } from '../../errors.ts';
+import type { ListQuery } from '../../list-query.ts';
+import type {
+  IdentityQuery,
+  Incarnation,
+  ListPage,
+  MetadataStorage,
+  MissedDelete,
+  StorageReads,
+  StoredIdentity,
+  StoredObject,
+  StoredPosition,
+  Tombstone,
+  TombstoneQuery,
+  WatchPosition,
+  WriteOutcome,
+} from '../../metadata-storage.ts';
+import { backfillLimit } from '../../page-limit.ts';
+import { type ParameterValues, QueryTemplates, type TemplatePage } from '../../query-templates.ts';
+import type { ObjectRow } from '../../row.ts';
+import { Calls } from '../deadline.ts';
+import { checkReadable, closeGate, openGate, passGate } from '../gate.ts';
+import { type MysqlOptions, MysqlPool, READ_TIMEOUT_MS, type SqlSession } from '../pool.ts';
+import { MysqlReads } from '../read/mysql-reads.ts';
+import { writePosition } from '../read/positions.ts';
+import { rowStateNumber } from '../schema/statements.ts';
+import { REASON_LENGTH, SYSTEM_TABLES, tablesOf } from '../schema/tables.ts';
+import { readServerHistory, type ServerHistory } from '../server-history.ts';
+import { toSqlTime } from '../sql-time.ts';
+import { backfillPage } from './backfill.ts';
+import { writeBatch } from './batch-writer.ts';
+import { deleteCollection } from './delete-collection.ts';
+import { updateMetadata } from './direct-update.ts';
+import { GroupCommit } from './group-commit.ts';
+import { type Ending, type PendingWrite, pendingWrite } from './pending-write.ts';
+
+/** Measured: more lanes than this make the transactions smaller without making them faster. */
+const LANES = 3;
+const BATCH = { maxRows: 128, maxBytes: 4 * 1024 * 1024 };
+const LINGER_MS = 2;
+const SPACING_MS = 20;
+const QUEUE_BYTES = 64 * 1024 * 1024;
+/** How long closing waits for the writes that were taken. */
+const SETTLING_MS = 10_000;
+
+export interface StorageObservers {
+  /** Told of each row that was written with columns that cannot hold what the object has. */
+  readonly onUnfit?: (kind: KindDefinition, columns: readonly string[]) => void;
+  /**
+   * Told when the gate was found to have been closed since it was last looked at. Rows may have been set back meanwhile, so
+   * what was read of an object before is not to be written.
+   */
+  readonly onGateClosed?: () => void;
+  /** Knows of each write from when it is asked for until it has ended. */
+  readonly watchdog?: Pick<Watchdog, 'around'>;
+}
+
+/** The name of every write for the watchdog. */
+export const WRITE_WORK = 'write';
+/** A statement is given up after the read timeout, and then tried again, so a write that takes longer than this is stuck. */
+const STUCK_READ_TIMEOUTS = 1.5;
+
+/** Group commit: the main row, labels and annotations of an object change together or not at all. */
+export class MysqlMetadataStorage implements MetadataStorage {
+  readonly #pool: MysqlPool;
+  readonly #reads: MysqlReads;
+  readonly #clock: Clock;
+  readonly #templates: QueryTemplates;
+  readonly #observers: StorageObservers;
+  readonly #commits: GroupCommit;
+  readonly #gateHolder: string | undefined;
+  /** The last closing of the gate that is known. */
+  #closing: string | undefined;
+  readonly #stuckMs: number;
+
+  constructor(
+    options: MysqlOptions,
+    clock: Clock,
+    templates: QueryTemplates = new QueryTemplates([]),
+    observers: StorageObservers = {},
+  ) {
+    this.#templates = templates;
+    this.#observers = observers;
+    this.#stuckMs = (options.readTimeoutMs ?? READ_TIMEOUT_MS) * STUCK_READ_TIMEOUTS;
+    this.#gateHolder = options.gateHolder;
+    this.#pool = new MysqlPool(options, clock);
+    this.#reads = new MysqlReads(this.#pool);
+    this.#clock = clock;
+    this.#commits = new GroupCommit({
+      commit: (writes) => this.#gated((session) => this.#writeBatch(session, writes)),
+      lanes: Math.max(1, Math.min(LANES, options.maxOpenConns - 1)),
+      batch: BATCH,
+      lingerMs: LINGER_MS,
+      spacingMs: SPACING_MS,
+      queueBytes: QUEUE_BYTES,
+      clock,
+    });
+  }
+
+  get gateClosing(): string | undefined {
+    return this.#closing;
+  }
+
+  upsert(row: ObjectRow): Promise<WriteOutcome> {
+    return this.#write(row, { statement: 'write', state: 'live' });
+  }
+
+  requestEviction(row: ObjectRow, at: Date): Promise<WriteOutcome> {
+    return this.#write(row, { statement: 'write', state: 'evicting', evictRequestTime: at });
+  }
+
+  delete(row: ObjectRow, at: Date): Promise<WriteOutcome> {
+    return this.#write(row, { statement: 'write', state: 'deleted', deleteTime: at });
+  }
+
+  finish(row: ObjectRow, at: Date): Promise<WriteOutcome> {
+    return this.#write(row, { statement: 'finish', state: 'deleted', deleteTime: at });
+  }
+
+  markMissedDelete(kind: KindDefinition, object: MissedDelete, at: Date, reason: string): Promise<WriteOutcome> {
+    const now = this.#clock.now();
+    return this.#gated((session) => markMissedDelete(session, kind, object, { at, now, reason }));
+  }
+
+  deleteCollection(kind: KindDefinition, query: CollectionQuery, at: Date): Promise<CollectionResult> {
+    const sessions = {
+      read: <T>(work: (session: SqlSession) => Promise<T>) => this.#pool.read(work),
+      write: <T>(work: (session: SqlSession) => Promise<T>) => this.#gated(work),
+      clock: this.#clock,
+    };
+    return deleteCollection(sessions, kind, query, at);
+  }
+
+  async directUpdate(
+    kind: KindDefinition,
+    target: UpdateTarget,
+    change: MetadataChange,
+  ): Promise<{ resourceVersion: string }> {
+    const now = this.#clock.now();
+    return { resourceVersion: await this.#gated((session) => updateMetadata(session, kind, { target, change, now })) };
+  }
+
+  async backfill(kind: KindDefinition, options: BackfillOptions = {}): Promise<BackfillProgress> {
+    const size = backfillLimit(options.pageSize ?? DEFAULT_BACKFILL_PAGE);
+    const signal = options.signal ?? new AbortController().signal;
+    let progress: BackfillProgress = { scanned: 0, changed: 0, lastUid: options.afterUid };
+    while (!signal.aborted) {
+      const page = await this.#gated((session) => backfillPage(session, kind, progress.lastUid ?? '', size));
+      if (page.lastUid === undefined) break;
+      progress = {
+        scanned: progress.scanned + page.scanned,
+        changed: progress.changed + page.changed,
+        lastUid: page.lastUid,
+      };
+      options.onProgress?.(progress);
+      await sleep(this.#clock, options.pauseMs ?? DEFAULT_BACKFILL_PAUSE_MS, signal);
+    }
+    return progress;
+  }
+
+  replace(
+    row: ObjectRow,
+    expectedResourceVersion: string,
+    as: Parameters<MetadataStorage['replace']>[2],
+  ): Promise<WriteOutcome> {
+    const ending: Ending =
+      as.state === 'live'
+        ? { statement: 'write', state: 'live' }
+        : { statement: 'write', state: 'evicting', evictRequestTime: as.at };
+    const write = pendingWrite(row, ending, this.#clock.now());
+    return this.#gated((session) => replaceRow(session, write, expectedResourceVersion));
+  }
+
+  recordPosition(kind: KindDefinition, position: WatchPosition): Promise<void> {
+    return this.#gated((session) => writePosition(session, kind, position));
+  }
+
+  positions(): Promise<readonly StoredPosition[]> {
+    return this.#reads.positions();
+  }
+
+  getById(kind: KindDefinition, uid: string): Promise<StoredObject | undefined> {
+    return this.#reads.getById(kind, uid);
+  }
+
+  getByName(kind: KindDefinition, namespace: string, name: string): Promise<StoredObject | undefined> {
+    return this.#reads.getByName(kind, namespace, name);
+  }
+
+  list(kind: KindDefinition, query: ListQuery): Promise<ListPage> {
+    return this.#reads.list(kind, query);
+  }
+
+  async queryByTemplateId(
+    kind: KindDefinition,
+    templateId: string,
+    parameters: ParameterValues,
+    page: TemplatePage = {},
+  ): Promise<ListPage> {
+    return this.list(kind, this.#templates.bind(kind, templateId, parameters, page));
+  }
+
+  identities(kind: KindDefinition, query: IdentityQuery): Promise<readonly StoredIdentity[]> {
+    return this.#reads.identities(kind, query);
+  }
+
+  tombstones(kind: KindDefinition, query: TombstoneQuery): Promise<readonly Tombstone[]> {
+    return this.#reads.tombstones(kind, query);
+  }
+
+  incarnations(kind: KindDefinition, namespace: string, name: string, limit: number): Promise<readonly Incarnation[]> {
+    return this.#reads.incarnations(kind, namespace, name, limit);
+  }
+
+  namespaces(kind: KindDefinition, limit: number): Promise<readonly string[]> {
+    return this.#reads.namespaces(kind, limit);
+  }
+
+  until(signal: AbortSignal): StorageReads {
+    return new MysqlReads(this.#pool, signal);
+  }
+
+  closeGate(holder: string, reason: string): Promise<void> {
+    return this.#pool.transaction((session) => closeGate(session, holder, reason));
+  }
+
+  openGate(holder: string): Promise<void> {
+    return this.#pool.transaction((session) => openGate(session, holder));
+  }
+
+  async check(kinds: readonly KindDefinition[]): Promise<void> {
+    const present = await this.#pool.read((session) =>
+      session.query('SELECT `table_name` FROM `information_schema`.`tables` WHERE `table_schema` = DATABASE()'),
+    );
+    const names = new Set(present.map(([name]) => String(name)));
+    const missing = [...kinds.flatMap(tablesOf), ...SYSTEM_TABLES].filter((table) => !names.has(table));
+    if (missing.length > 0) {
+      throw new StorageSchemaMissingError(
+        `${missing.length} tables are missing (${missing.slice(0, 3).join(', ')}, ...)`,
+      );
+    }
+    this.#noteClosing(await this.#pool.read(checkReadable));
+  }
+
+  /** GTIDs of the newest transactions that were confirmed since the last call; empty where the server does not say. */
+  takeCommitted(): string {
+    return this.#pool.committed.take();
+  }
+
+  /** What the server knows, and which of these GTIDs it does not; undefined where it has none. */
+  serverHistory(seen: string): Promise<ServerHistory | undefined> {
+    return this.#pool.read((session) => readServerHistory(session, seen));
+  }
+
+  /** Bytes of writes that are queued or under way, at most 64 MiB; writes beyond that wait. */
+  get queuedBytes(): number {
+    return this.#commits.queuedBytes;
+  }
+
+  /** Writes that were taken are settled first, for a while; then what a silent server still holds is broken off. */
+  async close(): Promise<void> {
+    const settled = this.#commits.close();
+    await new Calls().answered(settled, SETTLING_MS, () => undefined).catch(() => undefined);
+    await this.#pool.close();
+    await settled;
+  }
+
+  /** One transaction, which cannot begin while the gate is closed. */
+  #gated<T>(work: (session: SqlSession) => Promise<T>): Promise<T> {
+    return this.#watched(() =>
+      this.#pool.transaction(async (session) => {
+        await passGate(session, this.#gateHolder, (closing) => this.#noteClosing(closing));
+        return work(session);
+      }),
+    );
+  }
+
+  async #write(row: ObjectRow, ending: Ending): Promise<WriteOutcome> {
+    const write = pendingWrite(row, ending, this.#clock.now(), row.gateClosing ?? this.#closing);
+    const outcome = await this.#watched(() => this.#commits.submit(write));
+    if (row.unfit !== undefined && (outcome === 'inserted' || outcome === 'updated'))
+      this.#observers.onUnfit?.(row.kind, row.unfit);
+    return outcome;
+  }
+
+  #noteClosing(closing: string): void {
+    const known = this.#closing;
+    this.#closing = closing;
+    if (known !== undefined && known !== closing) this.#observers.onGateClosed?.();
+  }
+
+  /** Called after the gate was passed. */
+  async #writeBatch(session: SqlSession, writes: readonly PendingWrite[]): Promise<readonly WriteOutcome[]> {
+    const isOld = ({ closing }: PendingWrite): boolean => closing !== undefined && closing !== this.#closing;
+    if (this.#gateHolder === undefined && writes.some(isOld)) throw new GateMovedError();
+    return writeBatch(session, writes);
+  }
+
+  #watched<T>(write: () => Promise<T>): Promise<T> {
+    return this.#observers.watchdog?.around(WRITE_WORK, this.#stuckMs, write) ?? write();
+  }
+}
+
+// The one write that the version check does not hold back: for a row that is damaged, or newer than the cluster that it
+// is a copy of.
+/** Takes the row out and writes it anew, if it still is the row that the repair was decided on. */
+export async function replaceRow(session: SqlSession, write: PendingWrite, expected: string): Promise<WriteOutcome> {
+  const { kind, uid } = write.row;
+  const [stored] = await session.query(
+    `SELECT CAST(\`res_version\` AS CHAR) FROM \`${kind.table}\` WHERE \`uid\` = ? FOR UPDATE`,
+    [uid],
+  );
+  if (stored === undefined || String(stored[0]) !== expected) return 'stale';
+  const [main, ...pairs] = tablesOf(kind);
+  for (const table of pairs) await session.execute(`DELETE FROM \`${table}\` WHERE \`obj_uid\` = ?`, [uid]);
+  await session.execute(`DELETE FROM \`${main ?? kind.table}\` WHERE \`uid\` = ?`, [uid]);
+  await writeBatch(session, [write]);
+  return 'updated';
+}
+
+// The end of an object that left the API server unguarded: its final state was not seen, so the stored state is kept.
+
+/** Decides on the locked row, so that a state that arrives at the same time is either seen or comes after. */
+export async function markMissedDelete(
+  session: SqlSession,
+  kind: KindDefinition,
+  { uid, resourceVersion, keptBefore }: MissedDelete,
+  { at, now, reason }: { readonly at: Date; readonly now: Date; readonly reason: string },
+): Promise<WriteOutcome> {
+  const [stored] = await session.query(
+    `SELECT CAST(\`res_version\` AS CHAR), \`row_state\`, \`create_time\` < ? FROM \`${kind.table}\` WHERE \`uid\` = ? FOR UPDATE`,
+    [keptBefore === undefined ? null : toSqlTime(keptBefore.toISOString()), uid],
+  );
+  if (stored === undefined) return 'unchanged';
+  if (BigInt(String(stored[0])) > BigInt(resourceVersion)) return 'stale';
+  const evicting = Number(stored[1]) === rowStateNumber('evicting');
+  if (!evicting && Number(stored[1]) !== rowStateNumber('live')) return 'unchanged';
+  const kept = evicting || Number(stored[2]) === 1;
+  const [state, time] = kept ? (['evicted', 'evict_time'] as const) : (['deleted', 'delete_time'] as const);
+  await session.execute(
+    `UPDATE \`${kind.table}\` SET \`row_state\` = ?, \`${time}\` = ?, \`update_time\` = ?, \`delete_reason\` = ? WHERE \`uid\` = ?`,
+    [rowStateNumber(state), ...[at, now].map((one) => toSqlTime(one.toISOString())), cut(reason), uid],
+  );
+  return 'updated';
+}
+
+/** VARCHAR counts characters, not UTF-16 units. */
+function cut(reason: string): string {
+  return Array.from(reason).slice(0, REASON_LENGTH).join('');
+}

@@ -1,0 +1,147 @@
+// Tables of the original become ours, with every row: widen, fill in what is new, then say NOT NULL and set the keys.
+import type { KindDefinition } from '../../../api/kind.ts';
+import type { ReadOriginal } from '../../original.ts';
+import type { SqlSession } from '../pool.ts';
+import { readTables, type TableShape } from '../schema/table-shape.ts';
+import { planAdoption } from './adoption-plan.ts';
+import { moveDuplicates } from './duplicate-pairs.ts';
+import type { MigrationConnection } from './migration-connection.ts';
+import { AdoptionRefusedError } from './migration-errors.ts';
+import { fillPage } from './original-rows.ts';
+import { type BackfillHost, type Page, runBackfill } from './table-walk.ts';
+
+export interface AdoptedTable {
+  readonly table: string;
+  /** Rows filled in by this run. */
+  readonly rows: number;
+}
+
+export interface AdoptionReport {
+  readonly tables: readonly AdoptedTable[];
+  /** What the operator should know: nothing was lost, but something is not as expected. */
+  readonly warnings: readonly string[];
+}
+
+export interface AdoptionHost extends BackfillHost {
+  readonly connection: MigrationConnection;
+  readonly kinds: readonly KindDefinition[];
+  readonly readOriginal: ReadOriginal;
+  readonly progress: (line: string) => void;
+}
+
+/** Tables that stand there in another shape than the statements would give them. Empty for a database of our own. */
+export function tablesToAdopt(
+  wanted: readonly TableShape[],
+  existing: ReadonlyMap<string, TableShape>,
+): readonly (readonly [TableShape, TableShape])[] {
+  return wanted.flatMap((shape) => {
+    const found = existing.get(shape.name);
+    if (found === undefined) return [];
+    const plan = planAdoption(found, shape);
+    return plan.problems.length + plan.expand.length + plan.contract.length === 0 ? [] : [[found, shape] as const];
+  });
+}
+
+/** All that stands in the way of all tables, before anything is changed. */
+export function refuseProblems(
+  tables: readonly (readonly [TableShape, TableShape])[],
+  others: readonly string[] = [],
+): void {
+  const problems = [...others, ...tables.flatMap(([found, shape]) => planAdoption(found, shape).problems)];
+  if (problems.length > 0) throw new AdoptionRefusedError(problems);
+}
+
+export async function adoptTables(
+  tables: readonly (readonly [TableShape, TableShape])[],
+  host: AdoptionHost,
+): Promise<AdoptionReport> {
+  const adopted: AdoptedTable[] = [];
+  const warnings: string[] = [];
+  for (const [found, wanted] of tables) {
+    host.progress(`adopting ${wanted.name}`);
+    const plan = planAdoption(found, wanted);
+    for (const statement of [...plan.prepare, ...plan.expand]) await host.connection.run(statement);
+    const filled = await fill(wanted, host);
+    warnings.push(...filled.warnings);
+    // The plan for what is there now: a run that was killed comes here with the first half done.
+    const now = (await readTables(host.connection)).get(wanted.name) ?? found;
+    for (const statement of planAdoption(now, wanted).contract) await host.connection.run(statement);
+    adopted.push({ table: wanted.name, rows: filled.rows });
+  }
+  return { tables: adopted, warnings };
+}
+
+interface Filled {
+  readonly rows: number;
+  readonly warnings: readonly string[];
+}
+
+async function fill(wanted: TableShape, host: AdoptionHost): Promise<Filled> {
+  const kind = host.kinds.find(({ table }) => table === wanted.name);
+  if (kind === undefined) return fillPairs(wanted.name, host);
+  const { readOriginal } = host;
+  const rows = await runBackfill(
+    {
+      name: `adopt ${kind.table}`,
+      page: (session, after) => fillPage(session, kind, after, readOriginal),
+      progress: (done) => host.progress(`${kind.table}: ${done} rows filled in`),
+    },
+    host,
+  );
+  return { rows, warnings: await sharedNames(host.connection, kind) };
+}
+
+async function fillPairs(table: string, host: AdoptionHost): Promise<Filled> {
+  const { connection } = host;
+  await connection.run(`UPDATE \`${table}\` SET \`value\` = '' WHERE \`value\` IS NULL`);
+  const moved = await moveDuplicates(connection, table);
+  if (table.endsWith('_labels')) {
+    const progress = (done: number): void => host.progress(`${table}: ${done} objects filled in`);
+    await runBackfill(
+      { name: `adopt ${table}`, page: (session, after) => fillLabels(session, table, after), progress },
+      host,
+    );
+  }
+  const warning = `${table}: ${moved} rows repeated the key of another; the newest stays, the others are in ingester_duplicates`;
+  return { rows: 0, warnings: moved === 0 ? [] : [warning] };
+}
+
+const MOST_NAMES = 5;
+
+/** Two living rows of one name are two objects of which one was replaced unseen. Both stay; the newest is found by name. */
+async function sharedNames(session: SqlSession, { table }: KindDefinition): Promise<readonly string[]> {
+  const rows = await session.query(
+    `SELECT \`namespace\`, \`name\`, COUNT(*) FROM \`${table}\` WHERE \`delete_time\` IS NULL ` +
+      'GROUP BY `namespace`, `name` HAVING COUNT(*) > 1 ORDER BY `namespace`, `name`',
+  );
+  if (rows.length === 0) return [];
+  const some = rows.slice(0, MOST_NAMES).map((row) => `${String(row[0])}/${String(row[1])} (${Number(row[2])})`);
+  const more = rows.length > MOST_NAMES ? ', …' : '';
+  return [`${table}: ${rows.length} names have several rows that are not deleted: ${some.join(', ')}${more}`];
+}
+
+const PAGE_OBJECTS = 500;
+const NO_TIME = '1970-01-01 00:00:00.000000';
+
+/** Labels know when their object was created; those the original left behind without an object get the oldest time. */
+export async function fillLabels(
+  session: SqlSession,
+  table: string,
+  after: string | undefined,
+): Promise<Page | undefined> {
+  const rows = await session.query(
+    `SELECT DISTINCT \`obj_uid\` FROM \`${table}\` WHERE \`obj_uid\` > ? AND \`obj_create_time\` IS NULL ` +
+      `ORDER BY \`obj_uid\` LIMIT ${PAGE_OBJECTS}`,
+    [after ?? ''],
+  );
+  const uids = rows.map(([uid]) => String(uid));
+  const last = uids.at(-1);
+  if (last === undefined) return after === undefined ? undefined : fillLabels(session, table, undefined);
+  const main = table.replace(/_labels$/, '');
+  await session.execute(
+    `UPDATE \`${table}\` \`l\` LEFT JOIN \`${main}\` \`m\` ON \`m\`.\`uid\` = \`l\`.\`obj_uid\` ` +
+      `SET \`l\`.\`obj_create_time\` = COALESCE(\`m\`.\`create_time\`, ?) WHERE \`l\`.\`obj_uid\` IN (${uids.map(() => '?').join(', ')})`,
+    [NO_TIME, ...uids],
+  );
+  return { rows: uids.length, last };
+}

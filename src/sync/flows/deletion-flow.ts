@@ -1,0 +1,123 @@
+// An object that is being deleted: its final state goes into MySQL, then our finalizer comes off. States
+// that other finalizers still bring about are stored the same way.
+import { FINALIZER } from '../../api/names.ts';
+import { deletionTimeOf, hasFinalizer, type KubernetesObject } from '../../api/object.ts';
+import { done, type ReconcileResult } from '../../runtime/reconcile.ts';
+import { removeFinalizerFrom } from '../finalizer.ts';
+import { endRow, holdDeletion } from './counted-deletion.ts';
+import { type Ending, endingOf, storeEnding } from './ending.ts';
+import { BLOCKED_MS } from './failure.ts';
+import { type Flow, preconditions, refuseStale } from './flow.ts';
+import { isOutage } from './outage-policy.ts';
+import { proveStored } from './proof.ts';
+
+export async function removeFinalizer(flow: Flow, object: KubernetesObject): Promise<ReconcileResult> {
+  flow.log(object, 'info', 'Object is being deleted');
+  const wanted = endingOf(object, flow.options);
+  const definitionGone = wanted !== 'evicted' && (await flow.options.definitions?.isBeingRemoved()) === true;
+  const ending = definitionGone ? 'evicted' : wanted;
+  try {
+    const waiting = await secure(flow, object, ending);
+    if (waiting !== undefined) return waiting;
+  } catch (error) {
+    if (await removedUnsaved(flow, object, { ending, error })) return done;
+    throw error;
+  }
+  await writeTombstone(flow, object, ending);
+  await removeFinalizerFrom(flow.options, object);
+  flow.log(object, 'info', 'Final state is in MySQL; finalizer removed');
+  if (definitionGone) {
+    const note = 'Its CustomResourceDefinition is being removed; MySQL keeps the object as evicted, not as deleted.';
+    flow.options.recordEvent?.(object, 'FinalizerRemovedWithDefinition', note);
+  }
+  if (ending === 'evicted') flow.options.recordEvent?.(object, 'Evicted', 'The object is in MySQL only.');
+  return done;
+}
+
+/** As what its row ended. */
+async function writeTombstone({ options }: Flow, object: KubernetesObject, ending: Ending): Promise<void> {
+  const { tombstones, kind, storage } = options;
+  if (tombstones === undefined) return;
+  const stored = ending === 'as-recorded' ? await storage.getById(kind, object.metadata.uid) : undefined;
+  await tombstones.add(kind, object, (stored?.state ?? ending) === 'evicted' ? 'evicted' : 'deleted');
+}
+
+/** Stores the final state. Gives what to do instead of taking the finalizer off, undefined where it may come off. */
+async function secure(flow: Flow, object: KubernetesObject, ending: Ending): Promise<ReconcileResult | undefined> {
+  const { storage, kind } = flow.options;
+  const row = flow.row(object);
+  const write = () => storeEnding(storage, row, { ending, at: deletedAt(flow, object) });
+  const ended = await endRow(flow, object, { ending, write });
+  if ('held' in ended) return holdDeletion(flow, object, ended.held);
+  refuseOrIgnoreStale(ended.outcome, object);
+  if (ended.outcome !== 'stale') flow.options.onFinished?.(row.uid);
+  if (!hasFinalizer(object)) return (await finished(flow, object)) ?? awaitOthers(flow, object);
+  if (ending === 'evicted') {
+    await proveStored(flow.options, row, ['evicted', 'deleted']);
+    return undefined;
+  }
+  const waitMs = delayLeftMs(flow, object);
+  if (waitMs === 0) return undefined;
+  const stored = await storage.getById(kind, row.uid);
+  return stored?.state === 'evicted' ? undefined : { kind: 'requeue-after', delayMs: waitMs };
+}
+
+/** Once our finalizer is off, a state that comes late is simply too late. */
+function refuseOrIgnoreStale(outcome: Parameters<typeof refuseStale>[0], object: KubernetesObject): void {
+  if (hasFinalizer(object)) refuseStale(outcome, object);
+}
+
+/** The outage policy: true where the finalizer came off although MySQL does not have the final state yet. */
+async function removedUnsaved(
+  flow: Flow,
+  object: KubernetesObject,
+  failed: { readonly ending: Ending; readonly error: unknown },
+): Promise<boolean> {
+  const { outage, breaker, recordEvent, kind } = flow.options;
+  if (outage === undefined || !hasFinalizer(object) || !isOutage(failed.error) || !outage.isDue(object)) return false;
+  // It is unknown whether its row has ended, so it counts.
+  if (failed.ending !== 'evicted' && breaker?.admit(object.metadata) !== undefined) return false;
+  const at = deletedAt(flow, object);
+  if (!(await outage.keep({ kind, object, ending: failed.ending, at }))) return false;
+  flow.options.onFinished?.(object.metadata.uid);
+  await removeFinalizerFrom(flow.options, object);
+  flow.log(object, 'warn', 'Finalizer removed while MySQL is away; the final state is on disk until it is back');
+  recordEvent?.(
+    object,
+    'FinalizerRemovedToSpool',
+    'MySQL is away for too long; the final state is on disk until it is back.',
+  );
+  return true;
+}
+
+function deletedAt(flow: Flow, object: KubernetesObject): Date {
+  const now = flow.options.clock.now();
+  return deletionTimeOf(object, now) ?? now;
+}
+
+function delayLeftMs(flow: Flow, object: KubernetesObject): number {
+  const { deletionDelayMs = 0, clock, kind, evictImmutableKinds } = flow.options;
+  // A deletion by annotation is meant to happen now.
+  if (deletionDelayMs === 0 || endingOf(object, { kind, evictImmutableKinds }) === 'deleted') return 0;
+  return Math.max(0, deletedAt(flow, object).getTime() + deletionDelayMs - clock.now().getTime());
+}
+
+/**
+ * The API server keeps an object that is being deleted only for its finalizers. One that has none was created so, and
+ * stays until it is deleted indeed. Undefined where there are others.
+ */
+async function finished(flow: Flow, object: KubernetesObject): Promise<ReconcileResult | undefined> {
+  if ((object.metadata.finalizers ?? []).length > 0) return undefined;
+  await flow.options.client.delete(flow.ref(object), preconditions(object));
+  return done;
+}
+
+/** Our finalizer is off. Finalizers of other controllers hold the object; if they do so for long, an event says so. */
+function awaitOthers(flow: Flow, object: KubernetesObject): ReconcileResult {
+  const ageMs = flow.options.clock.now().getTime() - deletedAt(flow, object).getTime();
+  if (ageMs < BLOCKED_MS) return { kind: 'requeue-after', delayMs: BLOCKED_MS - ageMs };
+  const others = (object.metadata.finalizers ?? []).filter((finalizer) => finalizer !== FINALIZER);
+  const note = `MySQL has its state and michelangelo/Ingester is off. It waits for: ${others.join(', ')}.`;
+  flow.options.recordEvent?.(object, 'TerminatingBlocked', note);
+  return done;
+}

@@ -1,0 +1,71 @@
+import type { Clock } from '../../base/clock.ts';
+import { CodedError, messageOf } from '../../base/errors.ts';
+
+/** An object that could not be reconciled, and why. */
+export interface FailingObject {
+  readonly kind: string;
+  readonly namespace: string;
+  readonly name: string;
+  /** Stable code of the error, see docs/errors.md. */
+  readonly code: string;
+  readonly message: string;
+  /** RFC 3339, of the first failure in a row. */
+  readonly since: string;
+  readonly attempts: number;
+}
+
+/** Objects listed by name; an outage concerns every object, and a list of all of them would not help. */
+const LISTED = 1000;
+
+/** The objects whose last attempt failed. */
+export class FailingObjects {
+  readonly #clock: Clock;
+  readonly #listed = new Map<string, FailingObject>();
+  /** Keys beyond the list; only counted. */
+  readonly #others = new Set<string>();
+
+  /** Told of every failed attempt, with the code of its error. */
+  readonly #onFailure: (kind: string, code: string) => void;
+
+  constructor(clock: Clock, onFailure: (kind: string, code: string) => void = () => undefined) {
+    this.#clock = clock;
+    this.#onFailure = onFailure;
+  }
+
+  failed(kind: string, key: string, error: unknown): void {
+    const id = `${kind} ${key}`;
+    const code = error instanceof CodedError ? error.code : 'INTERNAL';
+    this.#onFailure(kind, code);
+    const known = this.#listed.get(id);
+    if (known === undefined && this.#listed.size >= LISTED) {
+      this.#others.add(id);
+      return;
+    }
+    const slash = key.indexOf('/');
+    this.#others.delete(id);
+    this.#listed.set(id, {
+      kind,
+      namespace: key.slice(0, slash),
+      name: key.slice(slash + 1),
+      code,
+      message: messageOf(error),
+      since: known?.since ?? this.#clock.now().toISOString(),
+      attempts: (known?.attempts ?? 0) + 1,
+    });
+  }
+
+  recovered(kind: string, key: string): void {
+    const id = `${kind} ${key}`;
+    this.#listed.delete(id);
+    this.#others.delete(id);
+  }
+
+  get count(): number {
+    return this.#listed.size + this.#others.size;
+  }
+
+  /** The oldest first. */
+  list(): readonly FailingObject[] {
+    return [...this.#listed.values()];
+  }
+}

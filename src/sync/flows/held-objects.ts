@@ -1,0 +1,49 @@
+import { identityOf, type KubernetesObject } from '../../api/object.ts';
+import type { KubeClient, Resource } from '../../kube/client.ts';
+import { ifFound } from '../../kube/found.ts';
+import { receivedBytes } from '../../kube/lazy-object.ts';
+import type { IdentityStore } from '../../kube/store.ts';
+import type { ReconcileResult } from '../../runtime/reconcile.ts';
+
+/** An object that has to be read first counts as one of the largest that etcd takes. */
+const UNREAD_BYTES = 1024 * 1024;
+
+export interface HeldObjectsOptions {
+  readonly client: Pick<KubeClient, 'get'>;
+  readonly resource: Resource;
+  readonly store: IdentityStore;
+}
+
+/** The objects of one kind as a reconcile finds them: objects that were dealt with are kept by identity only. */
+export class HeldObjects {
+  readonly #options: HeldObjectsOptions;
+
+  constructor(options: HeldObjectsOptions) {
+    this.#options = options;
+  }
+
+  /** The held object, else what the API server says; undefined where there is none. */
+  async get(key: string): Promise<KubernetesObject | undefined> {
+    const { client, resource, store } = this.#options;
+    const held = store.get(key);
+    if (held !== undefined || !store.has(key)) return held;
+    const [namespace = '', name = ''] = key.split('/');
+    return ifFound(client.get({ resource, namespace, name }));
+  }
+
+  /** What it takes to reconcile the object, in bytes as received. */
+  bytes(key: string): number {
+    const { store } = this.#options;
+    const held = store.get(key);
+    return (held === undefined ? undefined : receivedBytes(held)) ?? (store.has(key) ? UNREAD_BYTES : 0);
+  }
+
+  /** Runs the reconcile, then lets go of the object that was held before it, unless it is to be looked at again. */
+  async letGoAfter(key: string, reconcile: () => Promise<ReconcileResult>): Promise<ReconcileResult> {
+    const { store } = this.#options;
+    const held = store.get(key);
+    const result = await reconcile();
+    if (result.kind === 'done' && held !== undefined) store.release(key, identityOf(held).resourceVersion);
+    return result;
+  }
+}

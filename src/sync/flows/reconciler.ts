@@ -1,0 +1,92 @@
+// One reconcile of one object: classify it, then run the flow of its state. Every flow can be run again from the start
+// at any point; each step is either idempotent or protected by a precondition.
+import { type KubernetesObject, objectKey } from '../../api/object.ts';
+import { isKubeError } from '../../kube/errors.ts';
+import { wholeObject } from '../../kube/lazy-object.ts';
+import { done, type ReconcileResult } from '../../runtime/reconcile.ts';
+import type { ObjectRow } from '../../storage/row.ts';
+import { type Classified, classify } from './classify.ts';
+import { removeFinalizer } from './deletion-flow.ts';
+import { evict, withdrawEviction } from './evict-flow.ts';
+import type { FailingObjects } from './failing-objects.ts';
+import { tellFailure, tellWhyItStays } from './failure.ts';
+import { Flow, type FlowOptions } from './flow.ts';
+import { deleteMarked } from './mark-flow.ts';
+
+export interface ReconcilerOptions extends FlowOptions {
+  /** Latest known state of the object, undefined when it is gone. */
+  readonly getObject: (key: string) => Promise<KubernetesObject | undefined>;
+  /** Where objects that cannot be dealt with are listed. */
+  readonly failingObjects?: FailingObjects;
+}
+
+type NotLive = Exclude<Classified, { readonly state: 'live' }>;
+
+/** After a lost race the watch brings the new state; this is only the safety net. */
+const AFTER_CONFLICT_MS = 1000;
+
+export class ObjectReconciler {
+  readonly #options: ReconcilerOptions;
+
+  constructor(options: ReconcilerOptions) {
+    this.#options = options;
+  }
+
+  async reconcile(key: string): Promise<ReconcileResult> {
+    const { getObject, kind, failingObjects } = this.#options;
+    const flow = new Flow(this.#options);
+    let received: KubernetesObject | undefined;
+    try {
+      received = await getObject(key);
+      const result = await this.#run(flow, received);
+      failingObjects?.recovered(kind.kind, key);
+      return result;
+    } catch (error) {
+      if (received === undefined) {
+        failingObjects?.failed(kind.kind, key, error);
+        throw error;
+      }
+      return this.#afterFailure(received, error);
+    }
+  }
+
+  /** The client has looked: `NotFound` and `Conflict` are true, and pass by themselves. */
+  #afterFailure(object: KubernetesObject, error: unknown): ReconcileResult {
+    if (isKubeError(error, 'NotFound')) {
+      this.#options.failingObjects?.recovered(this.#options.kind.kind, objectKey(object));
+      return done;
+    }
+    if (isKubeError(error, 'Conflict')) {
+      tellWhyItStays(object, error, this.#options);
+      return { kind: 'requeue-after', delayMs: AFTER_CONFLICT_MS };
+    }
+    tellFailure(object, error, this.#options);
+    throw error;
+  }
+
+  async #run(flow: Flow, received: KubernetesObject | undefined): Promise<ReconcileResult> {
+    if (received === undefined) return done;
+    const planned = this.#plan(flow, received);
+    switch (planned.state) {
+      case 'deleting':
+        return removeFinalizer(flow, planned.object);
+      case 'marked':
+        return deleteMarked(flow, planned.object);
+      case 'immutable':
+        return evict(flow, planned.object, planned.cause);
+      case 'live': {
+        const { storage, isWithdrawn } = this.#options;
+        const outcome = await storage.upsert(planned.row);
+        flow.log(received, 'debug', `Synced to MySQL: ${outcome}`);
+        if (outcome === 'unchanged' && isWithdrawn?.(received) === true) await withdrawEviction(flow, received);
+        return done;
+      }
+    }
+  }
+
+  /** Of a live object only the row goes on: hundreds wait for their transaction at once. */
+  #plan(flow: Flow, received: KubernetesObject): NotLive | { readonly state: 'live'; readonly row: ObjectRow } {
+    const classified = classify(wholeObject(received), this.#options);
+    return classified.state === 'live' ? { state: 'live', row: flow.row(classified.object) } : classified;
+  }
+}

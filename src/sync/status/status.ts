@@ -1,0 +1,58 @@
+import type { FailingObject } from '../flows/failing-objects.ts';
+
+/** What a reconciler says about itself, for `ingester status` and for kubectl. */
+export interface IngesterStatus {
+  /** RFC 3339, when it was written. */
+  readonly at: string;
+  /** Which process wrote it. */
+  readonly instance: string;
+  readonly storage: { readonly problem?: string; readonly since?: string };
+  readonly kinds: readonly KindStatus[];
+  readonly failingObjects: { readonly count: number; readonly listed: readonly FailingObject[] };
+  /** Final states on the disk of this process that MySQL does not have yet. */
+  readonly spooled: number;
+  /** Final states on that disk that MySQL does not take. Missing from versions that do not know them. */
+  readonly spoolAside?: number;
+}
+
+export interface KindStatus {
+  readonly kind: string;
+  /** In the API server. */
+  readonly objects: number;
+  /** Whose last attempt failed. */
+  readonly failing: number;
+  /** When the API server was last found at an earlier version than before, as after a restore of etcd. */
+  readonly wentBack?: WentBack;
+}
+
+export interface WentBack {
+  /** RFC 3339. */
+  readonly at: string;
+  /** resourceVersions. */
+  readonly from: string;
+  readonly to: string;
+}
+
+/** Which transactions MySQL is known to have confirmed, for the process that works next. */
+export interface StorageHistoryStatus {
+  /** Names the server. */
+  readonly server: string;
+  /** GTIDs. */
+  readonly seen: string;
+  readonly wentBack?: StorageWentBack;
+}
+
+/** When MySQL was last found without transactions that it had confirmed. */
+export interface StorageWentBack {
+  /** RFC 3339. */
+  readonly at: string;
+  /** Servers. */
+  readonly from: string;
+  readonly to: string;
+  /** GTIDs. */
+  readonly missing: string;
+}
+
+export const STATUS_KEY = 'status.json';
+/** Beside the status, because a process that begins must not overwrite it before it has read it. */
+export const HISTORY_KEY = 'storage-history.json';

@@ -1,0 +1,130 @@
+// Detects a MySQL that does not know what it confirmed before: after a failover to a replica that was behind, or a
+// restore from a backup, final states are lost that cannot be sent again.
+import type { Clock } from '../../base/clock.ts';
+import { messageOf } from '../../base/errors.ts';
+import type { Logger } from '../../base/logger.ts';
+import { repeat } from '../../base/repeat.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import { dataOf } from '../../kube/config-map.ts';
+import type { ServerHistory } from '../../storage/mysql/server-history.ts';
+import { statusRef } from '../flows/control-state.ts';
+import { HISTORY_KEY, type StorageHistoryStatus } from './status.ts';
+
+export interface StorageHistoryOptions {
+  readonly storage: {
+    /** The newest transactions that were confirmed since the last call. */
+    takeCommitted(): string;
+    serverHistory(seen: string): Promise<ServerHistory | undefined>;
+  };
+  /** What the process that worked before has seen, from where it outlives MySQL. */
+  readonly remembered: () => Promise<StorageHistoryStatus | undefined>;
+  readonly onLost: () => void;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly periodMs?: number;
+  /** A server that only lags, as members of a group do, catches up within this time. */
+  readonly settleMs?: number;
+}
+
+const PERIOD_MS = 5000;
+const SETTLE_MS = 30_000;
+const ADVICE =
+  'MySQL does not know transactions that it confirmed: it failed over to a replica that was behind, or was restored. ' +
+  'Keep the server that was before, and run: ingester audit --repair. See docs/runbooks.md#ingesterstoragewentback';
+
+export class StorageHistory {
+  readonly #options: StorageHistoryOptions;
+  #status: StorageHistoryStatus | undefined;
+  /** On the monotonic clock. */
+  #missingSinceMs: number | undefined;
+  #complainedOf = '';
+  /** Of `#status`, and what was confirmed since. */
+  #seen = '';
+
+  constructor(options: StorageHistoryOptions) {
+    this.#options = options;
+  }
+
+  /** Undefined before the first look, and where the server has no GTIDs. */
+  get status(): StorageHistoryStatus | undefined {
+    return this.#status;
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const { clock, remembered, logger, periodMs = PERIOD_MS } = this.#options;
+    let asked = false;
+    await repeat({ clock, periodMs, signal }, async () => {
+      try {
+        if (!asked) this.#remember(await remembered());
+        asked = true;
+        await this.#look();
+      } catch (error) {
+        logger.debug({ problem: messageOf(error) }, 'The history of MySQL could not be read; trying again');
+      }
+    });
+  }
+
+  #remember(status: StorageHistoryStatus | undefined): void {
+    this.#status = status;
+    this.#seen = status?.seen ?? '';
+  }
+
+  async #look(): Promise<void> {
+    const { storage, clock, settleMs = SETTLE_MS } = this.#options;
+    // Before the answer: what was confirmed must not be forgotten where none comes.
+    this.#seen = [this.#seen, storage.takeCommitted()].filter((each) => each !== '').join(',');
+    const history = await storage.serverHistory(this.#seen);
+    if (history === undefined) return;
+    this.#warnOfWeakness(history);
+    const { server, known, missing } = history;
+    if (missing === '') {
+      this.#missingSinceMs = undefined;
+      this.#remember({ ...this.#status, server, seen: known });
+      return;
+    }
+    this.#missingSinceMs ??= clock.monotonicMs();
+    if (clock.monotonicMs() - this.#missingSinceMs >= settleMs) this.#tell(history);
+  }
+
+  #tell({ server, known, missing }: ServerHistory): void {
+    const { clock, logger, onLost } = this.#options;
+    const wentBack = { at: clock.now().toISOString(), from: this.#status?.server ?? '', to: server, missing };
+    this.#missingSinceMs = undefined;
+    this.#remember({ server, seen: known, wentBack });
+    onLost();
+    logger.error(wentBack, ADVICE);
+  }
+
+  #warnOfWeakness({ server, weak }: ServerHistory): void {
+    const found = `${server} ${weak.join(' ')}`;
+    if (found === this.#complainedOf) return;
+    this.#complainedOf = found;
+    if (weak.length === 0) return;
+    const message = 'A crash of the machine of MySQL loses final states that it confirmed; set both to 1';
+    this.#options.logger.warn({ server, settings: weak }, message);
+  }
+}
+
+/**
+ * The state that the last active reconciler wrote. It may only patch its ConfigMap; an empty patch returns the content.
+ */
+export async function rememberedHistory(
+  client: Pick<KubeClient, 'mergePatch'>,
+  namespace: string,
+  now: Date,
+): Promise<StorageHistoryStatus | undefined> {
+  return historyIn(dataOf(await client.mergePatch(statusRef(namespace), {})), now);
+}
+
+/** How long a loss of confirmed states is shown. */
+const TOLD_MS = 7 * 86_400_000;
+
+export function historyIn(
+  { [HISTORY_KEY]: text }: ReturnType<typeof dataOf>,
+  now: Date,
+): StorageHistoryStatus | undefined {
+  if (text === undefined) return undefined;
+  const { wentBack, ...history } = JSON.parse(text) as StorageHistoryStatus;
+  const isTold = wentBack !== undefined && now.getTime() - Date.parse(wentBack.at) < TOLD_MS;
+  return isTold ? { ...history, wentBack } : history;
+}

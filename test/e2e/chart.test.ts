@@ -1,0 +1,132 @@
+// The Helm chart, rendered and installed by Helm itself: the same manifests as those of kustomize.
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { type ControlPlane, startControlPlane } from '../../hack/local/control-plane.ts';
+import { findGoProgram, goPrograms } from '../../hack/local/go-program.ts';
+import { runCommand } from '../../hack/local/run-command.ts';
+import { writeChart } from '../../hack/release/chart.ts';
+import { imagesOf, type Manifest, manifestsOf, nameOf, renderText } from '../support/renders.ts';
+import { mysqlClients } from '../support/shipped-pods.ts';
+
+const release = 'ingester';
+const namespace = 'metadata';
+const everything = ['networkPolicy', 'prometheus', 'query'].map((section) => `${section}.enabled=true`);
+
+describe('the Helm chart', async () => {
+  const preparation = { env: process.env, progress: () => undefined, signal: undefined };
+  const helmPath = await findGoProgram(goPrograms.helm, preparation);
+  const options = { skip: helmPath === undefined ? 'needs Go on PATH to build Helm' : false };
+  const home = mkdtempSync(join(tmpdir(), 'chart-'));
+  const chart = join(home, 'chart');
+  let controlPlane: ControlPlane;
+  before(async () => {
+    controlPlane = await startControlPlane({ progress: () => undefined });
+    await writeChart({ kubectl: controlPlane.kubectl, folder: chart });
+  });
+  after(async () => {
+    await controlPlane.stop();
+    rmSync(home, { recursive: true });
+  });
+
+  async function helm(...args: readonly string[]): Promise<string> {
+    const folders = Object.fromEntries(
+      ['CACHE', 'CONFIG', 'DATA'].map((name) => [`HELM_${name}_HOME`, join(home, name)]),
+    );
+    const env = { ...process.env, ...folders, KUBECONFIG: controlPlane.kubeconfig };
+    const { code, stdout, stderr } = await runCommand(helmPath ?? '', [...args, '-n', namespace], { env });
+    assert.equal(code, 0, stderr);
+    return stdout;
+  }
+  const template = (...values: readonly string[]): Promise<string> => {
+    const set = values.flatMap((value) => ['--set', value]);
+    return helm('template', release, chart, '--kube-version', '1.36.0', ...set);
+  };
+  const names = (manifests: readonly Manifest[]): readonly string[] => manifests.map(nameOf).sort();
+
+  it('is rendered twice alike, and as kustomize renders it', options, async () => {
+    const text = await template(...everything);
+    assert.equal(await template(...everything), text);
+    const components = [
+      'ha',
+      'probe',
+      'uninstall-hook',
+      'deletion-protection',
+      'network-policy',
+      'prometheus',
+      'query',
+      'query-certificate',
+    ];
+    const expected = manifestsOf(await renderText(controlPlane.kubectl, { base: 'default', components, namespace }));
+    const hashless = (name: string): string => name.replace(/(ingester-reconciler-config)-\w+$/, '$1');
+    assert.deepEqual(
+      names(manifestsOf(text)),
+      names(expected.filter(({ kind }) => kind !== 'Namespace'))
+        .map(hashless)
+        .sort(),
+    );
+    assert.doesNotMatch(text, /ingester-system/);
+    const specOf = (manifests: readonly Manifest[]): unknown =>
+      manifests.find(
+        ({ kind, metadata }) => kind === 'MutatingWebhookConfiguration' && metadata.name === 'ingester-finalizer',
+      )?.['webhooks'];
+    assert.deepEqual(specOf(manifestsOf(text)), specOf(expected));
+  });
+
+  it('has the objects, images and replicas that the values ask for', options, async () => {
+    const values = [
+      'image.digest=sha256:abc',
+      'webhook.replicas=5',
+      'webhook.failurePolicy=Ignore',
+      'crds.enabled=false',
+    ];
+    const manifests = manifestsOf(await template(...values, 'certManager.enabled=false', 'mysql.secretName=ours'));
+    assert.ok(manifests.every(({ kind }) => kind !== 'CustomResourceDefinition' && kind !== 'Certificate'));
+    const named = (name: string): Manifest => manifests.find((each) => nameOf(each) === name) ?? assert.fail(name);
+    const webhook = named(`Deployment ${namespace}/ingester-webhook`)['spec'] as unknown as { replicas: number };
+    assert.equal(webhook.replicas, 5);
+    assert.deepEqual(new Set(manifests.flatMap(imagesOf)), new Set(['michelangelo-ingester@sha256:abc']));
+    const text = JSON.stringify(named(`Deployment ${namespace}/ingester-reconciler`));
+    assert.match(text, /"items":\[\{"key":"password","path":"password"\}\],"name":"ours"/);
+    assert.match(JSON.stringify(named('MutatingWebhookConfiguration ingester-finalizer')), /"failurePolicy":"Ignore"/);
+    named(`Job ${namespace}/ingester-certificates-1`);
+  });
+
+  it(
+    'verifies MySQL by the authority of the Secret, by a public one, or not at all, as the values say',
+    options,
+    async () => {
+      const modes = async (...values: readonly string[]): Promise<Readonly<Record<string, string>>> =>
+        mysqlClients(manifestsOf(await template('query.enabled=true', ...values)));
+      const all = (mode: string): Readonly<Record<string, string>> =>
+        Object.fromEntries(
+          ['Deployment ingester-query', 'Deployment ingester-reconciler', 'Job ingester-migrate'].map((name) => [
+            name,
+            mode,
+          ]),
+        );
+      assert.deepEqual(await modes(), all('verify /etc/ingester/mysql/ca.crt'));
+      assert.deepEqual(await modes('mysql.caFile='), all('verify '));
+      assert.deepEqual(await modes('mysql.verify=false'), all('off '));
+    },
+  );
+
+  it('is installed, and leaves the definitions when it is removed', options, async () => {
+    // There is no node here, so nothing that waits for pods.
+    const values = ['--set', 'certManager.enabled=false', '--no-hooks'];
+    await helm('install', release, chart, '--create-namespace', ...values);
+    const definitions = ['get', 'crd', '-o', 'name'];
+    const { stdout: installed } = await controlPlane.kubectlRun(definitions);
+    assert.match(installed, /models\.michelangelo\.api/);
+    await helm('upgrade', release, chart, ...values);
+    // The deletion protection allows it once the marker says that the uninstall is over.
+    const removable = JSON.stringify({ data: { phase: 'removable' } });
+    await controlPlane.kubectlRun(['patch', 'configmap', 'ingester-uninstall', '-n', namespace, '-p', removable]);
+    await helm('uninstall', release, '--no-hooks', '--ignore-not-found');
+    assert.equal((await controlPlane.kubectlRun(definitions)).stdout, installed);
+    const admission = ['get', 'mutatingwebhookconfigurations,validatingwebhookconfigurations', '-o', 'name'];
+    assert.equal((await controlPlane.kubectlRun(admission)).stdout, '');
+  });
+});

@@ -1,0 +1,60 @@
+import assert from 'node:assert/strict';
+import { Watchdog } from '../../../src/base/watchdog.ts';
+import type { KubeClient } from '../../../src/kube/client.ts';
+import { Reflector } from '../../../src/kube/reflector.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
+import { RecordingLogger } from '../../support/recording-logger.ts';
+import { RecordingSink, ScriptedClient, type Step } from './scripted-client.ts';
+
+export const resource = { group: 'michelangelo.api', version: 'v2', plural: 'models' };
+
+export interface Fixture {
+  readonly client: ScriptedClient;
+  readonly clock: FakeClock;
+  readonly logger: RecordingLogger;
+  readonly sink: RecordingSink;
+  readonly reflector: Reflector;
+  readonly watchdog: Watchdog;
+  /** From which version to which the server went back, as the reflector told. */
+  readonly wentBack: readonly string[];
+  /** Stops it and proves that nothing is left. */
+  readonly end: () => Promise<void>;
+}
+
+/** Runs a reflector against watches that do what the scripts say, in turn. */
+export async function run(
+  scripts: readonly (readonly Step[])[],
+  lists: ScriptedClient['listScripts'] = [],
+  versions: ScriptedClient['versions'] = [],
+): Promise<Fixture> {
+  const client = new ScriptedClient();
+  client.versions.push(...versions);
+  client.watchScripts.push(...scripts);
+  client.listScripts.push(...lists);
+  const [clock, logger, sink, stop] = [
+    new FakeClock(),
+    new RecordingLogger(),
+    new RecordingSink(),
+    new AbortController(),
+  ];
+  const wentBack: string[] = [];
+  const onWentBack = (from: string, to: string): void => void wentBack.push(`${from} to ${to}`);
+  const watchdog = new Watchdog({ clock, logger });
+  const parts = { client: client as unknown as KubeClient, resource, sink, clock, logger, watchdog, onWentBack };
+  const reflector = new Reflector({ ...parts, random: () => 0 });
+  const finished = Promise.all([reflector.run(stop.signal), watchdog.run(stop.signal)]);
+  await clock.advance(0);
+  const end = async (): Promise<void> => {
+    stop.abort();
+    await finished;
+    assert.deepEqual([clock.pending, client.open], [0, 0], 'a timer or a watch is left');
+  };
+  return { client, clock, logger, sink, reflector, watchdog, wentBack, end };
+}
+
+/** Whether each watch was a streaming list, and from which version it went. */
+export function watchesOf({ client }: Fixture): readonly string[] {
+  return client.watches.map(({ sendInitialEvents, resourceVersion }) =>
+    sendInitialEvents === true ? 'list' : `watch ${resourceVersion}`,
+  );
+}

@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { objectKey } from '../../../src/api/object.ts';
+import { IdentityStore } from '../../../src/kube/store.ts';
+import { done } from '../../../src/runtime/reconcile.ts';
+import { HeldObjects } from '../../../src/sync/flows/held-objects.ts';
+import { FakeKubeClient } from '../../support/fake-kube-client.ts';
+import { aModel } from '../../support/objects.ts';
+
+const object = aModel({ resourceVersion: '5' });
+const KEY = objectKey(object);
+
+function setUp() {
+  const client = new FakeKubeClient();
+  const store = new IdentityStore();
+  store.set(object);
+  const resource = { group: 'michelangelo.api', version: 'v2', plural: 'models' };
+  return { client, store, objects: new HeldObjects({ client, resource, store }) };
+}
+
+describe('the object of a reconcile', () => {
+  it('is let go once it is dealt with, and read from the API server when it is needed again', async () => {
+    const { client, store, objects } = setUp();
+    assert.equal(await objects.get(KEY), object);
+    await objects.letGoAfter(KEY, () => Promise.resolve(done));
+    assert.equal(store.heldCount, 0);
+    client.put(object);
+    assert.equal((await objects.get(KEY))?.metadata.uid, object.metadata.uid);
+  });
+
+  it('stays where it is to be looked at again, and where a newer state arrives meanwhile', async () => {
+    const { store, objects } = setUp();
+    await objects.letGoAfter(KEY, () => Promise.resolve({ kind: 'requeue-after', delayMs: 1 }));
+    assert.equal(store.heldCount, 1);
+    await objects.letGoAfter(KEY, () => {
+      store.set(aModel({ resourceVersion: '6' }));
+      return Promise.resolve(done);
+    });
+    assert.equal(store.heldCount, 1);
+  });
+
+  it('is missing where the watch has shown none, and where the API server has none any more', async () => {
+    const { store, objects } = setUp();
+    assert.equal(await objects.get('a-namespace/another'), undefined);
+    store.releaseAll();
+    assert.equal(await objects.get(KEY), undefined);
+  });
+
+  it('takes as much of the budget as the largest object where it has to be read first, and nothing where there is none', () => {
+    const { store, objects } = setUp();
+    store.releaseAll();
+    assert.equal(objects.bytes(KEY), 1024 * 1024);
+    assert.equal(objects.bytes('a-namespace/another'), 0);
+  });
+});

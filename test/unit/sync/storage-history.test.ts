@@ -1,0 +1,89 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { ServerHistory } from '../../../src/storage/mysql/server-history.ts';
+import type { StorageHistoryStatus } from '../../../src/sync/status/status.ts';
+import { StorageHistory } from '../../../src/sync/status/storage-history.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
+import { RecordingLogger } from '../../support/recording-logger.ts';
+
+/** A server that knows some numbers; what is asked for is a list of numbers. */
+function setUp(remembered?: StorageHistoryStatus) {
+  const clock = new FakeClock();
+  const logger = new RecordingLogger();
+  const server = { name: 'first', known: ['1'], committed: [] as string[], down: false, weak: [] as string[] };
+  let lost = 0;
+  const history = new StorageHistory({
+    storage: {
+      takeCommitted: () => server.committed.splice(0).join(','),
+      serverHistory: (seen): Promise<ServerHistory | undefined> => {
+        if (server.down) return Promise.reject(new Error('down'));
+        const missing = seen.split(',').filter((each) => each !== '' && !server.known.includes(each));
+        const { name, known, weak } = server;
+        return Promise.resolve({ server: name, known: known.join(','), missing: missing.join(','), weak });
+      },
+    },
+    remembered: () => Promise.resolve(remembered),
+    onLost: () => (lost += 1),
+    ...{ clock, logger },
+  });
+  const stop = new AbortController();
+  const running = history.run(stop.signal);
+  const pass = async (seconds: number) => {
+    for (let passed = 0; passed < seconds; passed += 5) await clock.advance(5000);
+  };
+  const end = async () => {
+    stop.abort();
+    await running;
+  };
+  return { server, history, logger, lost: () => lost, pass, end };
+}
+
+describe('StorageHistory', () => {
+  it('reports once which confirmed writes are gone, with the servers, and goes on from there', async () => {
+    const { server, history, logger, lost, pass, end } = setUp();
+    await pass(5);
+    server.committed.push('2');
+    server.known = ['1'];
+    server.name = 'second';
+    await pass(60);
+    assert.equal(lost(), 1);
+    const { wentBack, seen } = history.status ?? {};
+    assert.deepEqual([wentBack?.from, wentBack?.to, wentBack?.missing, seen], ['first', 'second', '2', '1']);
+    assert.match(logger.messages().join('\n'), /ingester audit --repair/);
+    await end();
+  });
+
+  it('says nothing of a server that only lags', async () => {
+    const { server, lost, pass, end } = setUp();
+    await pass(5);
+    server.committed.push('2');
+    await pass(20);
+    server.known = ['1', '2'];
+    await pass(60);
+    assert.equal(lost(), 0);
+    await end();
+  });
+
+  it('remembers over an outage, and from the process before, which writes were confirmed', async () => {
+    const outage = setUp();
+    outage.server.down = true;
+    outage.server.committed.push('2');
+    await outage.pass(60);
+    outage.server.down = false;
+    await outage.pass(60);
+    assert.equal(outage.lost(), 1);
+    await outage.end();
+    const before = setUp({ server: 'before', seen: '1,7' });
+    await before.pass(60);
+    assert.deepEqual([before.lost(), before.history.status?.wentBack?.missing], [1, '7']);
+    await before.end();
+  });
+
+  it('warns once of a server whose settings lose what it confirmed', async () => {
+    const { server, logger, pass, end } = setUp();
+    server.weak = ['sync_binlog=0'];
+    await pass(60);
+    assert.equal(logger.lines.filter(({ level }) => level === 'warn').length, 1);
+    await end();
+  });
+});
