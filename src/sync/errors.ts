@@ -1,3 +1,4 @@
+import type { ObjectMeta } from '../api/object.ts';
 import { CodedError } from '../base/errors.ts';
 
 /**
@@ -77,9 +78,13 @@ export class NotRestorableError extends CodedError {
 
 /** The name is in use; a restore never replaces anything. */
 export class RestoreConflictError extends CodedError {
-  constructor(name: string, uid: string | undefined) {
-    const holder = uid === undefined ? '' : ` (uid ${uid})`;
-    super('RESTORE_CONFLICT', `${name} exists in the cluster${holder}. Delete or rename that object first.`);
+  constructor(name: string, holder?: ObjectMeta) {
+    const what = holder === undefined ? name : `${name} (uid ${holder.uid})`;
+    const message =
+      holder?.deletionTimestamp === undefined
+        ? `${what} exists in the cluster. Delete or rename that object first.`
+        : `${what} is leaving the cluster. Try again in a moment.`;
+    super('RESTORE_CONFLICT', message);
   }
 }
 

@@ -66,7 +66,7 @@ export async function restore(request: RestoreRequest, parts: RestoreParts): Pro
   if (stored.state === 'evicting' && live?.metadata.uid === stored.uid)
     throw new NotRestorableError(`${request.kind.kind} ${namespace}/${name}`, stored.state);
   const begun = live?.metadata.annotations?.[RESTORED_FROM_ANNOTATION] === stored.uid;
-  if (live !== undefined && !begun) throw new RestoreConflictError(`${namespace}/${name}`, live.metadata.uid);
+  if (live !== undefined && !begun) throw new RestoreConflictError(`${namespace}/${name}`, live.metadata);
   const facts = { restoredFrom: stored.uid, missing, dropped };
   const asked = annotated(manifest, {
     [REQUESTED_BY_ANNOTATION]: request.requestedBy,
@@ -164,7 +164,7 @@ async function create(
   try {
     return await client.create(resource, namespace, manifest, options);
   } catch (error) {
-    if (isKubeError(error, 'Conflict')) throw new RestoreConflictError(`${namespace}/${name}`, undefined);
+    if (isKubeError(error, 'Conflict')) throw new RestoreConflictError(`${namespace}/${name}`);
     throw error;
   }
 }

@@ -22,7 +22,7 @@ describe('the bundle under faults', () => {
   const stored = (name: string) => eventually(() => cluster.row(Model, NS, name));
   const deleteSoon = (name: string) =>
     cluster.kubectl('delete', 'models.michelangelo.api', '-n', NS, name, '--wait=false');
-  const gone = (name: string) => eventually(async () => assert.equal(await cluster.get(Model, NS, name), undefined));
+  const gone = (name: string) => cluster.gone(Model, NS, name);
 
   it('S5: a deletion is held while MySQL is down and completes within the requeue period when it is back', async () => {
     await create('held');

@@ -206,7 +206,7 @@ describe('the bundle', () => {
     await cluster.patch(kind('Pipeline'), NS, 'marked', {
       metadata: { annotations: { 'michelangelo/Deleting': 'true' } },
     });
-    await eventually(async () => assert.equal(await cluster.get(kind('Pipeline'), NS, 'marked'), undefined));
+    await cluster.gone(kind('Pipeline'), NS, 'marked');
     assert.notEqual((await cluster.row(kind('Pipeline'), NS, 'marked'))['delete_time'], null);
     assert.match(cluster.reconcilerLog(), /Object marked for deletion via annotation/);
   });
@@ -217,7 +217,7 @@ describe('the bundle', () => {
     await cluster.patch(kind('Revision'), NS, 'archived', {
       metadata: { annotations: { 'michelangelo/Immutable': 'true' } },
     });
-    await eventually(async () => assert.equal(await cluster.get(kind('Revision'), NS, 'archived'), undefined));
+    await cluster.gone(kind('Revision'), NS, 'archived');
     const row = await cluster.row(kind('Revision'), NS, 'archived');
     assert.equal(row['delete_time'], null);
     assert.notEqual(row['evict_time'], null);
@@ -266,7 +266,7 @@ describe('the bundle', () => {
     await cluster.patch(kind('Pipeline'), NS, 'owner', {
       metadata: { annotations: { 'michelangelo/Immutable': 'true' } },
     });
-    await eventually(async () => assert.equal(await cluster.get(kind('Pipeline'), NS, 'owner'), undefined));
+    await cluster.gone(kind('Pipeline'), NS, 'owner');
     const dependant = await cluster.get(kind('PipelineRun'), NS, 'dependant');
     assert.equal(dependant?.metadata.deletionTimestamp, undefined);
     assert.deepEqual(dependant?.metadata['ownerReferences'] ?? [], []);
@@ -308,7 +308,7 @@ describe('the bundle', () => {
       assert.notEqual(row['delete_time'], null);
     });
     await cluster.patch(kind('Cluster'), NS, name, { metadata: { finalizers: null } });
-    await eventually(async () => assert.equal(await cluster.get(kind('Cluster'), NS, name), undefined));
+    await cluster.gone(kind('Cluster'), NS, name);
   });
 
   it('guards and then evicts an object that was created without the finalizer', async () => {
@@ -316,7 +316,7 @@ describe('the bundle', () => {
     await cluster.kubectl('delete', 'mutatingwebhookconfiguration', 'ingester-finalizer');
     await cluster.apply(aManifest('RayJob', NS, name, { spec: { entrypoint: 'x' } }));
     await cluster.patch(kind('RayJob'), NS, name, { metadata: { annotations: { 'michelangelo/Immutable': 'true' } } });
-    await eventually(async () => assert.equal(await cluster.get(kind('RayJob'), NS, name), undefined));
+    await cluster.gone(kind('RayJob'), NS, name);
     const row = await cluster.row(kind('RayJob'), NS, name);
     assert.notEqual(row['evict_time'], null);
     assert.equal(row['delete_time'], null);

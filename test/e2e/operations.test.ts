@@ -77,7 +77,7 @@ describe('the program in operation', () => {
     await cluster.patch(Model, NS, 'wrong', {
       metadata: { annotations: { 'michelangelo/DeletePropagation': 'Orphan' } },
     });
-    await eventually(async () => assert.equal(await cluster.get(Model, NS, 'wrong'), undefined));
+    await cluster.gone(Model, NS, 'wrong');
   });
 
   it('previews the objects that the rules choose, evicts them, and puts them back', async () => {
@@ -92,7 +92,7 @@ describe('the program in operation', () => {
     await ok('resume', '--eviction');
     await ok('evict', '--kind', 'PipelineRun');
     for (const name of ['oldest', 'older']) {
-      await eventually(async () => assert.equal(await cluster.get(PipelineRun, NS, name), undefined), 90_000);
+      await cluster.gone(PipelineRun, NS, name);
       const row = await cluster.row(PipelineRun, NS, name);
       assert.equal(row['delete_time'], null);
       assert.notEqual(row['evict_time'], null);
@@ -119,7 +119,7 @@ describe('the program in operation', () => {
     // What was restored is evicted too: the first one is not what the name stands for now, and still comes back.
     const evictable = { 'michelangelo/Eviction': 'Allow', 'michelangelo/Immutable': 'true' };
     await cluster.patch(PipelineRun, NS, 'oldest', { metadata: { annotations: evictable } });
-    await eventually(async () => assert.equal(await cluster.get(PipelineRun, NS, 'oldest'), undefined));
+    await cluster.gone(PipelineRun, NS, 'oldest');
     await eventually(async () => {
       const annotations = { 'michelangelo/RestoredFrom': restoredFrom };
       const known = { ...again, metadata: { namespace: NS, name: 'oldest', annotations } };
@@ -163,7 +163,7 @@ describe('the program in operation', () => {
     const kept = await version('young');
     await bundle().reconciler.stop();
     await bundle().reconciler.start();
-    await eventually(async () => assert.equal(await cluster.get(PipelineRun, NS, 'aged'), undefined), 90_000);
+    await cluster.gone(PipelineRun, NS, 'aged');
     await eventually(async () => assert.notEqual((await cluster.row(PipelineRun, NS, 'aged'))['evict_time'], null));
     assert.notEqual(await cluster.get(PipelineRun, NS, 'young'), undefined);
     assert.equal(await version('young'), kept);

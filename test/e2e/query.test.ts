@@ -59,7 +59,7 @@ describe('the query API', () => {
       metadata: { annotations: { 'michelangelo/Immutable': 'true' } },
     });
     await cluster.kubectl('delete', 'models.michelangelo.api', '-n', 'ml', 'deleted');
-    await eventually(async () => assert.ok((await cluster.row(kind('Model'), 'ml', 'evicted'))['evict_time'] !== null));
+    await cluster.gone(kind('Model'), 'ml', 'evicted');
     await cluster.kubectl(
       'wait',
       '--for=condition=Available',

@@ -70,7 +70,7 @@ describe('writes of the reconciler that others refuse', () => {
   const apply = (...items: readonly object[]) => cluster.apply({ apiVersion: 'v1', kind: 'List', items });
   const create = (...names: readonly string[]) =>
     apply(...names.map((name) => aManifest('Model', NS, name, { spec: {} })));
-  const gone = (name: string) => eventually(async () => assert.equal(await cluster.get(Model, NS, name), undefined));
+  const gone = (name: string) => cluster.gone(Model, NS, name);
   const metrics = async () => (await probe(bundle().reconcilerHealthPort, '/metrics')).body;
   const patches = async () =>
     [...(await metrics()).matchAll(/^rest_client_requests_total\{[^}]*method="PATCH"[^}]*\} (\d+)$/gm)]

@@ -24,7 +24,7 @@ describe('ingester render', () => {
       async () => assert.notEqual((await cluster.rows(run, NS, name))[0]?.['evict_time'] ?? null, null),
       60_000,
     );
-    await eventually(async () => assert.equal(await cluster.get(run, NS, name), undefined));
+    await cluster.gone(run, NS, name);
   };
 
   before(async () => {

@@ -48,8 +48,7 @@ describe('tables in snake case', () => {
     assert.equal(code, 0, `${stdout}${stderr}`);
     return stdout;
   };
-  const isGone = (name: string): Promise<void> =>
-    eventually(async () => assert.equal(await cluster.get(PipelineRun, NS, name), undefined));
+  const isGone = (name: string): Promise<void> => cluster.gone(PipelineRun, NS, name);
   const isEvicted = (name: string): Promise<void> =>
     eventually(async () => {
       const row = await cluster.row(PipelineRun, NS, name);

@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import type { Bundle } from '../../hack/local/bundle.ts';
 import { INGESTER_GROUP, INGESTER_KIND, INGESTER_VERSION } from '../../src/api/ingester.ts';
@@ -7,6 +8,7 @@ import type { KubernetesObject } from '../../src/api/object.ts';
 import { CodedError } from '../../src/base/errors.ts';
 import { crdName } from '../../src/kinds/kind-names.ts';
 import { findKind } from '../../src/kinds/kinds.ts';
+import { eventually } from './eventually.ts';
 
 export type Row = Readonly<Record<string, unknown>>;
 
@@ -46,6 +48,11 @@ export class Cluster {
     if (code === 0) return JSON.parse(stdout) as KubernetesObject;
     if (stderr.includes('NotFound')) return undefined;
     throw new CodedError('TEST_KUBECTL', stderr);
+  }
+
+  /** Waits until etcd has forgotten the object. */
+  async gone(kind: KindDefinition, namespace: string, name: string): Promise<void> {
+    await eventually(async () => assert.equal(await this.get(kind, namespace, name), undefined));
   }
 
   patch(kind: KindDefinition, namespace: string, name: string, patch: object): Promise<string> {

@@ -64,7 +64,7 @@ export async function changeEvicted(
   const { kind, namespace, name } = target;
   for (let tries = 1; ; tries += 1) {
     const live = await ifFound(parts.client.get({ resource: resourceOf(kind), namespace, name }));
-    if (live !== undefined) throw living(target);
+    if (live !== undefined) throw live.metadata.deletionTimestamp === undefined ? living(target) : leaving(target);
     const stored = await evictedObject(target, parts.storage);
     refuseOther(order, stored);
     try {
@@ -134,7 +134,13 @@ async function evictedObject(target: WriteTarget, storage: MetadataStorage): Pro
   const stored = await storage.getByName(kind, namespace, name);
   if (stored === undefined || stored.state === 'deleted') throw notFound(target);
   if (stored.state === 'evicted') return stored;
-  throw new QueryError('Conflict', `"${name}" is leaving the cluster; try again in a moment`, { name });
+  throw leaving(target);
+}
+
+/** Its finalizers are not all taken off yet. */
+function leaving({ kind, name }: WriteTarget): QueryError {
+  const message = `"${name}" is leaving the cluster; try again in a moment`;
+  return new QueryError('Conflict', message, { plural: kind.plural, name });
 }
 
 function living({ kind, namespace, name }: WriteTarget): QueryError {

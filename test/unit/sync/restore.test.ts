@@ -88,7 +88,14 @@ describe('restore', () => {
     const { client, deleted, restore: run } = setUp();
     await deleted('old');
     client.put(aModel({ uid: 'another' }));
-    await assert.rejects(run(), { code: 'RESTORE_CONFLICT', message: /another/ });
+    await assert.rejects(run(), { code: 'RESTORE_CONFLICT', message: /another.*Delete or rename/ });
+  });
+
+  it('says that an object which is being deleted is leaving, not that it must be deleted', async () => {
+    const { client, deleted, restore: run } = setUp();
+    await deleted('old');
+    client.put(aModel({ uid: 'another', deletionTimestamp: '2026-01-01T00:00:00Z' }));
+    await assert.rejects(run(), { code: 'RESTORE_CONFLICT', message: /another.*leaving the cluster\. Try again/ });
   });
 
   it('refuses an object that is in the cluster and one that was never stored', async () => {
