@@ -44,7 +44,10 @@ export function modelStage(): Stage {
   return stage;
 }
 
-/** The storage, with a note of the row's version after every write. What an operator sets back begins anew. */
+/**
+ * The storage, with a note of the row's version after every write. What an operator sets back begins anew, and does so
+ * before the write, whose answer may be lost.
+ */
 export function observed(
   storage: MetadataStorage,
   versions: Map<string, readonly string[]>,
@@ -58,11 +61,11 @@ export function observed(
       const method = value.bind(target) as (...args: readonly unknown[]) => Promise<unknown>;
       if (!writes.has(property)) return method;
       return async (...args: readonly unknown[]) => {
-        const outcome = await method(...args);
         const { kind, uid } = args[0] as ObjectRow;
+        if (property === 'replace') versions.delete(uid);
+        const outcome = await method(...args);
         const stored = await looker.getById(kind, uid);
-        const before = property === 'replace' ? [] : (versions.get(uid) ?? []);
-        versions.set(uid, [...before, stored?.resourceVersion ?? '0']);
+        versions.set(uid, [...(versions.get(uid) ?? []), stored?.resourceVersion ?? '0']);
         return outcome;
       };
     },
