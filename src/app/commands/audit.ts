@@ -1,9 +1,10 @@
 import { isAborted } from '../../base/abort.ts';
-import { systemClock } from '../../base/clock.ts';
+import { sleep, systemClock } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
 import { storageEnabled } from '../../config/feature-switches.ts';
 import { ConfigurationError } from '../../config/load.ts';
 import type { Configuration } from '../../config/schema.ts';
+import { GateHeldError } from '../../storage/errors.ts';
 import type { MysqlOptions } from '../../storage/mysql/pool.ts';
 import { MysqlMetadataStorage } from '../../storage/mysql/store/mysql-storage.ts';
 import { closeGateWithin, openGateOf } from '../../storage/mysql/tasks/gate-control.ts';
@@ -41,6 +42,8 @@ const GATE_HOLDER = 'audit --repair-restored';
 /** A server keeps the locks of a connection that the network lost for a minute and a half. */
 const GATE_DEADLINE_MS = 180_000;
 
+const OPEN_AGAIN_MS = 2000;
+
 /** Long enough for a state that is on its way into MySQL to arrive. */
 const SETTLE_MS = 3000;
 
@@ -71,7 +74,8 @@ export async function runAudit(configuration: Configuration, run: AuditRun): Pro
       const shared = { encode: lenientEncoder(run.logger), sensitive, kinds: inCluster(kindsOf(configuration)) };
       const options = { ...context, ...shared, limits, mayAddFinalizer };
       const repair = (): Promise<readonly Repaired[]> => repairKind(audit, { ...options, restored: run.restored });
-      const isAlone = run.restored === 'set-back' && run.gateHolder === undefined;
+      const setsBack = run.restored === 'set-back' && audit.findings.some(({ finding }) => finding === 'ahead');
+      const isAlone = setsBack && run.gateHolder === undefined;
       const repaired = isAlone ? () => alone(mysql, run, repair) : repair;
       audited.push({ ...audit, repaired: run.repair === 'repair' ? await repaired() : undefined });
     }
@@ -88,10 +92,31 @@ export async function runAudit(configuration: Configuration, run: AuditRun): Pro
 async function alone<T>(mysql: MysqlOptions, { logger, signal }: AuditRun, work: () => Promise<T>): Promise<T> {
   const progress = (line: string): void => logger.info({}, line);
   const closing = { holder: GATE_HOLDER, reason: 'rows are set back to the cluster', deadlineMs: GATE_DEADLINE_MS };
-  await closeGateWithin(mysql, { ...closing, clock: systemClock, signal, progress });
   try {
+    await closeGateWithin(mysql, { ...closing, clock: systemClock, signal, progress });
     return await work();
   } finally {
-    await openGateOf(mysql, GATE_HOLDER, systemClock);
+    // Also where closing it has failed: the answer may be lost, and the gate be closed.
+    await openAgain(mysql, logger);
+  }
+}
+
+/** A closed gate stops every reconciler, so opening it is tried for as long as a lock may keep it from that. */
+async function openAgain(mysql: MysqlOptions, logger: Logger): Promise<void> {
+  const deadline = systemClock.monotonicMs() + GATE_DEADLINE_MS;
+  for (;;) {
+    try {
+      await openGateOf(mysql, GATE_HOLDER, systemClock);
+      return;
+    } catch (error) {
+      if (error instanceof GateHeldError) return;
+      if (systemClock.monotonicMs() > deadline) {
+        const command = `ingester gate open --holder "${GATE_HOLDER}"`;
+        logger.error({ err: error }, `The writer gate may be closed, and then nothing is written: ${command}`);
+        return;
+      }
+      logger.warn({ err: error }, 'The writer gate cannot be opened yet; trying again');
+      await sleep(systemClock, OPEN_AGAIN_MS, new AbortController().signal);
+    }
   }
 }

@@ -53,6 +53,7 @@ export async function repairKind(audit: KindAudit, options: RepairOptions): Prom
   return inParallel(
     findings,
     async (found) => {
+      options.signal.throwIfAborted();
       const verdict = found.row !== undefined && isAdopted(found.row) ? belief.adopted : belief.expected;
       const tooMany = found.finding === 'extra' && verdict !== 'mark';
       return { ...found, outcome: tooMany ? 'too-many' : await attempt(found, options) };

@@ -64,6 +64,7 @@ export class ContinuousAudit {
       metrics.audited(openCounts(repaired), clock.now());
       this.#tell(options.kind.kind, repaired);
     } catch (error) {
+      if (isAborted(signal)) return;
       logger.warn({ kind: options.kind.kind, err: error }, 'The audit could not compare MySQL with the cluster');
     }
   }
