@@ -45,7 +45,7 @@ export interface MetadataOrder extends MetadataPatch {
 
 export interface CollectionOrder extends Omit<CollectionQuery, 'states'> {
   readonly dryRun: boolean;
-  /** Ends a dry run. */
+  /** Ends it; after the page that is being deleted. */
   readonly signal: AbortSignal;
 }
 

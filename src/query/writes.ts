@@ -3,7 +3,7 @@
 import { isJsonObject, type JsonObject } from '../base/json.ts';
 import { readJsonBody } from './body.ts';
 import { type Context, sendJson } from './context.ts';
-import { QueryError } from './errors.ts';
+import { QueryError, queryErrorOf } from './errors.ts';
 import { objectDocument } from './list.ts';
 import { selection } from './list-query.ts';
 import { parseListRequest, refuseParameters } from './list-request.ts';
@@ -101,13 +101,27 @@ export class Writer {
     body.finish();
     const limit = asked.limit === undefined ? {} : { limit: asked.limit };
     const order = { ...selected, ...limit, namespace, dryRun, signal: time.signal };
-    const { deleted, remaining, names } = await time.within(writes.deleteCollection(kind, order));
-    logger.info({ kind: kind.kind, namespace, user: user.name, dryRun, deleted }, 'Deletion of a collection asked for');
+    const logged = writes.deleteCollection(kind, order).then((result) => {
+      const { deleted } = result;
+      logger.info({ kind: kind.kind, namespace, user: user.name, dryRun, deleted }, 'Collection deleted');
+      return result;
+    });
+    const { deleted, remaining, names } = await time.within(logged).catch((error: unknown) => {
+      throw dryRun ? error : notToRepeat(queryErrorOf(error));
+    });
     const outcome = dryRun ? 'would be deleted' : 'deleted';
     const named = names === undefined ? {} : { names: [...names] };
     const result = { outcome, count: deleted, remaining, ...named };
     sendJson(context, { kind: 'CollectionDeletion', apiVersion: STORED_GROUP_VERSION, ...result });
   }
+}
+
+/** Clients repeat by themselves what says when: they would delete more than was asked for. */
+function notToRepeat(error: QueryError): QueryError {
+  const { retryAfterSeconds, ...details } = error.details;
+  if (retryAfterSeconds === undefined) return error;
+  const message = `${error.message}; some may be deleted already: list them before you delete again`;
+  return new QueryError(error.reason, message, details);
 }
 
 const SELECT =

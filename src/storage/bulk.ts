@@ -9,13 +9,15 @@ export interface CollectionQuery {
   readonly states: readonly Exclude<RowState, 'deleted'>[];
   readonly labels?: readonly LabelRequirement[];
   readonly where?: Condition;
+  /** Rows at this version only. */
+  readonly resourceVersion?: string;
   /** Most rows of this call, 1 to 10,000; 1000 unless said otherwise. */
   readonly limit?: number;
 }
 
 export interface CollectionResult {
   readonly deleted: number;
-  /** `some`: the limit was reached; call again. */
+  /** `some`: the limit was reached, or the caller has gone; call again. */
   readonly remaining: 'none' | 'some';
 }
 

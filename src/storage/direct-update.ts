@@ -8,6 +8,9 @@ import { DirectUpdateRefusedError, ObjectMissingError, VersionConflictError } fr
 import type { RowState } from './row.ts';
 import { metadataProblems } from './selectors.ts';
 
+/** What etcd takes of one object, in bytes. */
+const LARGEST_OBJECT = 1.5 * 1024 * 1024;
+
 /** The part of a row that a direct update changes. */
 export interface ChangedMetadata {
   readonly resourceVersion: string;
@@ -68,6 +71,10 @@ function changed(stored: StoredForUpdate, change: MetadataChange): ChangedMetada
     },
   };
   const json = JSON.stringify(next);
+  const most = Math.max(LARGEST_OBJECT, Buffer.byteLength(stored.json));
+  if (Buffer.byteLength(json) > most) {
+    throw new DirectUpdateRefusedError(`the object would be larger than ${most} bytes, and could not be restored`);
+  }
   return {
     resourceVersion,
     json,

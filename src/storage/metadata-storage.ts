@@ -148,9 +148,15 @@ export interface MetadataStorage {
 
   /**
    * Soft-deletes the rows of a namespace that the selector finds, at the resourceVersion they have. Done in pages: after
-   * an error a part is deleted, and calling again goes on. Rows whose object changes meanwhile are asked again.
+   * an error a part is deleted, and calling again goes on. Rows whose object changes meanwhile are asked again. The
+   * signal ends it: with the statement that looks for rows, or after the page that is being written.
    */
-  deleteCollection(kind: KindDefinition, query: CollectionQuery, at: Date): Promise<CollectionResult>;
+  deleteCollection(
+    kind: KindDefinition,
+    query: CollectionQuery,
+    at: Date,
+    signal?: AbortSignal,
+  ): Promise<CollectionResult>;
 
   /**
    * Replaces labels or annotations of an evicted object; everything else stays. Answers its new resourceVersion, which is

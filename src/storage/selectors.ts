@@ -163,8 +163,8 @@ const LABEL = '[a-z0-9](?:[-a-z0-9]*[a-z0-9])?';
 const qualifiedName = new RegExp(`^(?:(?<prefix>${LABEL}(?:\\.${LABEL})*)/)?${NAME}$`);
 const labelValue = new RegExp(`^(?:${NAME})?$`);
 const LONGEST_PREFIX = 253;
-/** Bytes of all annotations of an object together. */
-const ANNOTATION_BYTES = 256 * 1024;
+/** Bytes of all annotations of an object together. The API server bounds labels by the size of a request only. */
+const MAP_BYTES = 256 * 1024;
 
 /** The prefix may have capitals in annotations: the API server lowers them before it looks. */
 export function isLabelKey(text: string): boolean {
@@ -184,10 +184,6 @@ interface Maps {
 /** Everything that the API server would refuse. Values are not repeated: they may be large, or secret. */
 export function metadataProblems({ labels = {}, annotations = {} }: Maps): readonly string[] {
   const shown = (key: string): string => JSON.stringify(key.slice(0, 100));
-  const bytes = Object.entries(annotations).reduce(
-    (sum, [key, value]) => sum + Buffer.byteLength(key) + Buffer.byteLength(value),
-    0,
-  );
   return [
     ...Object.keys(labels)
       .filter((key) => !isLabelKey(key))
@@ -198,6 +194,13 @@ export function metadataProblems({ labels = {}, annotations = {} }: Maps): reado
     ...Object.keys(annotations)
       .filter((key) => !isLabelKey(key.toLowerCase()))
       .map((key) => `${shown(key)} cannot be the key of an annotation`),
-    ...(bytes > ANNOTATION_BYTES ? [`the annotations have ${bytes} bytes, more than ${ANNOTATION_BYTES}`] : []),
+    ...tooLarge('labels', labels),
+    ...tooLarge('annotations', annotations),
   ];
+}
+
+function tooLarge(what: string, map: Readonly<Record<string, string>>): readonly string[] {
+  let bytes = 0;
+  for (const [key, value] of Object.entries(map)) bytes += Buffer.byteLength(key) + Buffer.byteLength(value);
+  return bytes > MAP_BYTES ? [`the ${what} have ${bytes} bytes, more than ${MAP_BYTES}`] : [];
 }

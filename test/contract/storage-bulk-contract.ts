@@ -84,6 +84,18 @@ export function storageBulkContract(suite: string, storageFor: () => MetadataSto
       assert.deepEqual(await statesOf(namespace), {});
     });
 
+    it('deletes at the version that the caller names, and no other', async () => {
+      const namespace = await fill();
+      const where = { field: 'metadata.uid', operator: '=', value: `${namespace}-evicted-0` } as const;
+      const query = { namespace, states: ['evicted'], where } as const;
+      const stored = await storageFor().getById(modelKind, where.value);
+      const deleteAt = (resourceVersion = ''): Promise<unknown> =>
+        storageFor().deleteCollection(modelKind, { ...query, resourceVersion }, at);
+      assert.deepEqual(await deleteAt(`${stored?.resourceVersion}0`), { deleted: 0, remaining: 'none' });
+      assert.deepEqual(await statesOf(namespace), {});
+      assert.deepEqual(await deleteAt(stored?.resourceVersion), { deleted: 1, remaining: 'none' });
+    });
+
     it('stops at the limit, says that there is more, and goes on when called again', async () => {
       const namespace = await fill();
       const query: CollectionQuery = { namespace, states: ['live', 'evicted'], limit: 4 };

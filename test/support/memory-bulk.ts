@@ -6,10 +6,14 @@ import { derivedFrom } from '../../src/storage/mysql/store/backfill.ts';
 import type { ObjectRow } from '../../src/storage/row.ts';
 import { type MemoryEntry, matches } from './memory-list.ts';
 
-export function inCollection(kind: KindDefinition, { states, ...query }: CollectionQuery, entry: MemoryEntry): boolean {
-  return (
-    states.some((state) => state === entry.stored.state) && matches(kind, { ...query, deleted: 'included' }, entry)
-  );
+export function inCollection(
+  kind: KindDefinition,
+  { states, resourceVersion, ...query }: CollectionQuery,
+  entry: MemoryEntry,
+): boolean {
+  const { stored } = entry;
+  if (resourceVersion !== undefined && resourceVersion !== stored.resourceVersion) return false;
+  return states.some((state) => state === stored.state) && matches(kind, { ...query, deleted: 'included' }, entry);
 }
 
 /** The row as its json says it should be, and whether that is something else. */

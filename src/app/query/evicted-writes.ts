@@ -45,14 +45,19 @@ const MOST_NAMES = 20;
 /** What was deleted stays in the database, for the record. */
 export async function deleteEvicted(
   target: WriteTarget,
-  { uid, resourceVersion, dryRun }: DeleteOrder,
-  { storage, clock }: EvictedWritesParts,
+  order: DeleteOrder,
+  { client, storage, clock }: EvictedWritesParts,
 ): Promise<{ readonly outcome: 'deleted'; uid: string }> {
   const { kind, namespace } = target;
+  await refuseReadOnly({ kind, namespace, verb: 'delete' }, client);
   const stored = await evictedObject(target, storage);
-  refuseOther({ uid, resourceVersion }, stored);
+  refuseOther(order, stored);
   const where = { field: 'metadata.uid', operator: '=', value: stored.uid } as const;
-  if (!dryRun) await storage.deleteCollection(kind, { namespace, states: ['evicted'], where }, clock.now());
+  const { resourceVersion } = stored;
+  const query = { namespace, states: ['evicted'], where, resourceVersion } as const;
+  if (!order.dryRun && (await storage.deleteCollection(kind, query, clock.now())).deleted === 0) {
+    throw new QueryError('Conflict', 'another client changed the object; try again');
+  }
   return { outcome: 'deleted', uid: stored.uid };
 }
 
@@ -62,6 +67,7 @@ export async function changeEvicted(
   parts: EvictedWritesParts,
 ): Promise<StoredObject> {
   const { kind, namespace, name } = target;
+  await refuseReadOnly({ kind, namespace, verb: 'patch' }, parts.client);
   for (let tries = 1; ; tries += 1) {
     const live = await ifFound(parts.client.get({ resource: resourceOf(kind), namespace, name }));
     if (live !== undefined) throw live.metadata.deletionTimestamp === undefined ? living(target) : leaving(target);
@@ -83,21 +89,27 @@ async function change(
   order: MetadataOrder,
   { storage, clock, encode }: EvictedWritesParts,
 ): Promise<StoredObject> {
-  const maps = (['labels', 'annotations'] as const).filter((key) => order[key] !== undefined);
-  const before = Object.fromEntries(maps.map((key) => [key, mapOf(stored, key)]));
-  const after = Object.fromEntries(maps.map((key) => [key, patchedMap(mapOf(stored, key), order[key])]));
-  if (canonicalJson(before) === canonicalJson(after)) return stored;
+  const before = mapsOf(stored);
+  const keys = (['labels', 'annotations'] as const).filter((key) => order[key] !== undefined);
+  const after = Object.fromEntries(keys.map((key) => [key, patchedMap(before[key], order[key])]));
   const target = { uid: stored.uid, resourceVersion: stored.resourceVersion };
   const wanted = { ...after, encode: (object: JsonObject) => encode(kind.kind, object) };
   const row = changeMetadata(target, stored, wanted);
+  if (canonicalJson(before) === canonicalJson(mapsOf(row))) return stored;
   if (!order.dryRun) await storage.directUpdate(kind, target, wanted);
   const [labels, annotations] = [Object.fromEntries(row.labels), Object.fromEntries(row.annotations)];
   return { ...stored, ...row, labels, annotations, updateTime: clock.now().toISOString().replace('Z', '000Z') };
 }
 
-function mapOf({ json }: StoredObject, key: 'labels' | 'annotations'): Readonly<Record<string, string>> {
-  const map = valueAt(parseLossless(json), ['metadata', key]);
-  return isJsonObject(map) ? (map as Readonly<Record<string, string>>) : {};
+type Map = Readonly<Record<string, string>>;
+
+function mapsOf({ json }: Pick<StoredObject, 'json'>): { readonly labels: Map; readonly annotations: Map } {
+  const object = parseLossless(json);
+  const mapAt = (key: string): Map => {
+    const map = valueAt(object, ['metadata', key]);
+    return isJsonObject(map) ? (map as Map) : {};
+  };
+  return { labels: mapAt('labels'), annotations: mapAt('annotations') };
 }
 
 export async function deleteEvictedCollection(
@@ -105,9 +117,9 @@ export async function deleteEvictedCollection(
   { dryRun, signal, ...selection }: CollectionOrder,
   { client, storage, clock }: EvictedWritesParts,
 ): Promise<DeletedCollection> {
-  await refuseReadOnly(kind, selection.namespace, client);
+  await refuseReadOnly({ kind, namespace: selection.namespace, verb: 'delete' }, client);
   const query = { ...selection, states: ['evicted'] } as const;
-  if (!dryRun) return { ...(await storage.deleteCollection(kind, query, clock.now())), names: undefined };
+  if (!dryRun) return { ...(await storage.deleteCollection(kind, query, clock.now(), signal)), names: undefined };
   const most = identityLimit(selection.limit ?? DEFAULT_COLLECTION);
   const few = { ...query, ...pageBounds, skip: bulk, count: 'yes', limit: Math.min(most, MOST_NAMES) } as const;
   const { items, total = items.length } = await storage.until(signal).list(kind, few);
@@ -115,15 +127,22 @@ export async function deleteEvictedCollection(
   return { deleted: Math.min(total, most), remaining, names: items.map(({ name }) => name) };
 }
 
-async function refuseReadOnly({ plural }: KindDefinition, namespace: string, client: KubeClient): Promise<void> {
-  const resourceAttributes = { group: GROUP, resource: plural, verb: 'delete', namespace };
+interface Right {
+  readonly kind: KindDefinition;
+  readonly namespace: string;
+  readonly verb: 'patch' | 'delete';
+}
+
+/** The rights of this program, not of the user, who has been asked about before. */
+async function refuseReadOnly({ kind: { plural }, namespace, verb }: Right, client: KubeClient): Promise<void> {
+  const resourceAttributes = { group: GROUP, resource: plural, verb, namespace };
   const review = {
     apiVersion: 'authorization.k8s.io/v1',
     kind: 'SelfSubjectAccessReview',
     spec: { resourceAttributes },
   };
   if (valueAt(await client.create(selfSubjectAccessReviews, '', review), ['status', 'allowed']) === true) return;
-  throw new QueryError('Forbidden', `this query API only reads: it may not delete ${plural} in the cluster`, {
+  throw new QueryError('Forbidden', `this query API only reads: it may not ${verb} ${plural} in the cluster`, {
     plural,
   });
 }

@@ -3,6 +3,7 @@ import { describe, it } from 'node:test';
 import type { JsonObject } from '../../../src/base/json.ts';
 import { valueAt } from '../../../src/base/json.ts';
 import { StorageUnavailableError, VersionConflictError } from '../../../src/storage/errors.ts';
+import type { MetadataStorage } from '../../../src/storage/metadata-storage.ts';
 import { FakeKubeClient } from '../../support/fake-kube-client.ts';
 import { MemoryStorage } from '../../support/memory-storage.ts';
 import { aModel, aModelRow, modelKind, rowOf } from '../../support/objects.ts';
@@ -82,6 +83,30 @@ describe('a patch of an evicted object', () => {
     assert.deepEqual([status, valueAt(body, ['metadata', 'labels', 'team'])], [200, 'b']);
     assert.equal((await patch(PATH, labels('a'))).status, 200);
     assert.equal((await patch(PATH, {})).status, 200);
+    assert.equal((await patch(PATH, { metadata: { annotations: null } })).status, 200, 'that of this system stays');
+    assert.equal(storage.calls.includes('directUpdate'), false);
+  });
+
+  it('does not make an object of any size, in steps that are each small', async () => {
+    const { storage, evict, patch } = setUp();
+    await evict();
+    const many = (step: number): object =>
+      Object.fromEntries(Array.from({ length: 1000 }, (_, index) => [`key-of-a-label-${step}-${index}`, 'value']));
+    const answers: Awaited<ReturnType<typeof patch>>[] = [];
+    for (let step = 0; step < 12; step += 1) answers.push(await patch(PATH, { metadata: { labels: many(step) } }));
+    const refused = answers.find(({ status }) => status !== 200);
+    assert.equal(refused?.status, 400);
+    assert.match(messageIn(refused.body), /the labels have \d+ bytes, more than 262144/);
+    assert.ok(((await storage.getById(modelKind, uid))?.json.length ?? 0) < 400_000);
+  });
+
+  it('is refused where the account of the query API may not write in the cluster', async () => {
+    const { storage, client, evict, patch } = setUp();
+    await evict();
+    client.permitted = false;
+    const { status, body } = await patch(PATH, labels('b'));
+    assert.equal(status, 403);
+    assert.match(messageIn(body), /this query API only reads/);
     assert.equal(storage.calls.includes('directUpdate'), false);
   });
 
@@ -321,6 +346,20 @@ describe('a deletion of a collection', () => {
     storage.down = true;
     const answer = await del(`${MODELS}?labelSelector=team%3Da`);
     assert.equal(answer.status, 503);
-    assert.equal(answer.headers['retry-after'], '1');
+    assert.equal(answer.headers['retry-after'], undefined, 'a client that repeats it by itself would delete more');
+    assert.match(messageIn(answer.body), /list them before you delete again/);
+    const dry = await del(`${MODELS}?labelSelector=team%3Da&dryRun=All`);
+    assert.deepEqual([dry.status, dry.headers['retry-after']], [503, '1']);
+  });
+
+  it('ends with the request', async () => {
+    const { storage, del } = await filled();
+    let given: AbortSignal | undefined;
+    storage.deleteCollection = (...[, , , signal]: Parameters<MetadataStorage['deleteCollection']>) => {
+      given = signal;
+      return Promise.resolve({ deleted: 0, remaining: 'none' });
+    };
+    await del(`${MODELS}?labelSelector=team%3Da`);
+    assert.equal(given?.aborted, true, 'the answer has been sent');
   });
 });

@@ -1,6 +1,7 @@
 // Soft-deletes what a selector finds, page by page: found without locks, locked in the order that all writers use,
 // and asked again under the lock, so that an object which changed in between is not deleted for what it was.
 import type { KindDefinition } from '../../../api/kind.ts';
+import { isAborted } from '../../../base/abort.ts';
 import type { Clock } from '../../../base/clock.ts';
 import { type CollectionQuery, type CollectionResult, DEFAULT_COLLECTION } from '../../bulk.ts';
 import { identityLimit } from '../../page-limit.ts';
@@ -15,6 +16,8 @@ export interface Sessions {
   read<T>(work: (session: SqlSession) => Promise<T>): Promise<T>;
   write<T>(work: (session: SqlSession) => Promise<T>): Promise<T>;
   readonly clock: Clock;
+  /** Ends the reading, and no page is begun after it. */
+  readonly signal: AbortSignal;
 }
 
 export async function deleteCollection(
@@ -28,7 +31,12 @@ export async function deleteCollection(
   let deleted = 0;
   for (;;) {
     const limit = Math.min(PAGE, most - deleted);
-    const uids = await sessions.read((session) => find(session, kind, condition, limit));
+    const uids = await sessions
+      .read((session) => find(session, kind, condition, limit))
+      .catch((error: unknown) => {
+        if (!isAborted(sessions.signal)) throw error;
+      });
+    if (uids === undefined || isAborted(sessions.signal)) return { deleted, remaining: 'some' };
     if (uids.length === 0) return { deleted, remaining: 'none' };
     if (limit === 0) return { deleted, remaining: 'some' };
     deleted += await sessions.write((session) =>
@@ -37,9 +45,14 @@ export async function deleteCollection(
   }
 }
 
-function collectionCondition(kind: KindDefinition, { states, ...query }: CollectionQuery): SqlCondition {
+function collectionCondition(
+  kind: KindDefinition,
+  { states, resourceVersion, ...query }: CollectionQuery,
+): SqlCondition {
   const { sql, parameters } = conditionOf(kind, { ...query, deleted: 'included' });
-  return { sql: `${inStates(states)} AND ${sql}`, parameters };
+  const selected = `${inStates(states)} AND ${sql}`;
+  if (resourceVersion === undefined) return { sql: selected, parameters };
+  return { sql: `\`m\`.\`res_version\` = ? AND ${selected}`, parameters: [resourceVersion, ...parameters] };
 }
 
 /** One at least, to know whether anything remains. */

@@ -135,11 +135,17 @@ export class MysqlMetadataStorage implements MetadataStorage {
     return this.#gated((session) => markMissedDelete(session, kind, object, { at, now, reason }));
   }
 
-  deleteCollection(kind: KindDefinition, query: CollectionQuery, at: Date): Promise<CollectionResult> {
+  deleteCollection(
+    kind: KindDefinition,
+    query: CollectionQuery,
+    at: Date,
+    signal: AbortSignal = new AbortController().signal,
+  ): Promise<CollectionResult> {
     const sessions = {
-      read: <T>(work: (session: SqlSession) => Promise<T>) => this.#pool.read(work),
+      read: <T>(work: (session: SqlSession) => Promise<T>) => this.#pool.read(work, signal),
       write: <T>(work: (session: SqlSession) => Promise<T>) => this.#gated(work),
       clock: this.#clock,
+      signal,
     };
     return deleteCollection(sessions, kind, query, at);
   }
