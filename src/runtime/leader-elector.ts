@@ -65,9 +65,8 @@ const RELEASED_SECONDS = 1;
 const remedies: Partial<Readonly<Record<KubeReason, string>>> = {
   Forbidden:
     'Give this account get, create and update on leases in the group coordination.k8s.io (the RBAC of the bundle does)',
-  NotFound: 'Create the namespace of the lease, or correct leaderElection.namespace',
+  NotFound: 'Create the namespace of the lease, or correct kubernetes.namespace',
   Unauthorized: 'Give this process credentials that the API server accepts',
-  Invalid: 'Correct leaderElection.name',
 };
 
 const noMetrics: LeaderElectionMetrics = {

@@ -5,7 +5,7 @@ import type { StoredObjects } from '../../app/commands/stored-objects.ts';
 import type { JsonObject } from '../../base/json.ts';
 import type { KindName } from '../../kinds/kind-names.ts';
 import { ArgumentError } from '../errors.ts';
-import { note, printResult, printText } from '../print.ts';
+import { note, printResult } from '../print.ts';
 import { cellText } from './output.ts';
 import { startProgress } from './progress.ts';
 
@@ -94,7 +94,7 @@ async function confirm(preview: string): Promise<void> {
   if (!process.stdin.isTTY) {
     throw new ArgumentError('Without a terminal, deleting by a selector takes --yes; --dry-run shows what would go');
   }
-  printText(preview);
+  note(preview);
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
   // The end of the input is no answer.
   const ended = new AbortController();

@@ -99,8 +99,8 @@ export async function confirmMissedDeletes<T extends Pick<StoredIdentity, 'uid' 
   { client, resource }: Pick<MissedDeletesContext, 'client' | 'resource'>,
   candidates: readonly T[],
 ): Promise<readonly T[]> {
-  const found = await inParallel(candidates, (candidate) => getSame(client, resource, candidate));
-  return candidates.filter((_, index) => found[index] === undefined);
+  const missing = await inParallel(candidates, async (each) => (await getSame(client, resource, each)) === undefined);
+  return candidates.filter((_, index) => missing[index]);
 }
 
 /**
