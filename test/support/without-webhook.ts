@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { FINALIZER } from '../../src/api/names.ts';
 import { pathOf } from './api-server.ts';
 import { aManifest, kind } from './cluster.ts';
@@ -21,7 +22,7 @@ export async function replaceByPolicies({ api, controlPlane, directory, webhook 
   const kustomization = { resources: ['../../base'], components: ['../../components/admission-policies'] };
   writeFileSync(join(overlay, 'kustomization.yaml'), JSON.stringify(kustomization));
   await controlPlane.kubectlRun(['apply', '-k', overlay]);
-  // The API server learns of policies by a watch, of the one about CRDs last.
+  // The API server learns of policies by a watch.
   await eventually(async () => {
     const path = `${pathOf(kind('Project'), 'default')}?dryRun=All`;
     const { metadata } = await api.must({ method: 'POST', path, body: aManifest('Project', 'default', 'probe') });
@@ -29,4 +30,6 @@ export async function replaceByPolicies({ api, controlPlane, directory, webhook 
     const crd = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions/projects.michelangelo.api';
     assert.equal((await api.call({ method: 'DELETE', path: `${crd}?dryRun=All` })).status, 403);
   });
+  // The binding of that one is applied first; the API server takes what it has learned into use once a second.
+  await delay(3000);
 }
