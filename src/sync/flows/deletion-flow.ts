@@ -11,7 +11,7 @@ import { type Flow, preconditions, refuseStale } from './flow.ts';
 import { isOutage } from './outage-policy.ts';
 import { proveStored } from './proof.ts';
 
-export async function removeFinalizer(flow: Flow, object: KubernetesObject): Promise<ReconcileResult> {
+export async function finishDeletion(flow: Flow, object: KubernetesObject): Promise<ReconcileResult> {
   flow.log(object, 'info', 'Object is being deleted');
   const wanted = endingOf(object, flow.options);
   const definitionGone = wanted !== 'evicted' && (await flow.options.definitions?.isBeingRemoved()) === true;
@@ -46,7 +46,8 @@ async function writeTombstone({ options }: Flow, object: KubernetesObject, endin
 async function secure(flow: Flow, object: KubernetesObject, ending: Ending): Promise<ReconcileResult | undefined> {
   const { storage, kind } = flow.options;
   const row = flow.row(object);
-  const write = () => storeEnding(storage, row, { ending, at: deletedAt(flow, object) });
+  const end = { ending, at: deletedAt(flow, object), isReleased: !hasFinalizer(object) };
+  const write = () => storeEnding(storage, row, end);
   const ended = await endRow(flow, object, { ending, write });
   if ('held' in ended) return holdDeletion(flow, object, ended.held);
   refuseOrIgnoreStale(ended.outcome, object);

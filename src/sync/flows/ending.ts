@@ -19,11 +19,14 @@ export function endingOf(object: KubernetesObject, options: EndingOptions): Endi
   return archivedBecause(object, options) === undefined ? 'as-recorded' : 'evicted';
 }
 
-/** Writes the final state; harmless to run again. */
+/**
+ * Writes the final state; harmless to run again. `isReleased`: our finalizer is off, so the row has ended before, and what
+ * a user made of it since stays.
+ */
 export async function storeEnding(
   storage: MetadataStorage,
   row: ObjectRow,
-  end: { readonly ending: Ending; readonly at: Date },
+  end: { readonly ending: Ending; readonly at: Date; readonly isReleased?: boolean },
 ): Promise<WriteOutcome> {
   switch (end.ending) {
     case 'deleted':
@@ -32,6 +35,7 @@ export async function storeEnding(
       return storage.finish(row, end.at);
     case 'evicted': {
       const stored = await storage.getById(row.kind, row.uid);
+      if (end.isReleased === true && stored?.state === 'deleted') return storage.finish(row, end.at);
       const intended = stored?.state === 'evicting' || stored?.state === 'evicted';
       if (!intended && (await storage.requestEviction(row, end.at)) === 'stale') return 'stale';
       return storage.finish(row, end.at);

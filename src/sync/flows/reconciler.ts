@@ -6,7 +6,7 @@ import { wholeObject } from '../../kube/lazy-object.ts';
 import { done, type ReconcileResult } from '../../runtime/reconcile.ts';
 import type { ObjectRow } from '../../storage/row.ts';
 import { type Classified, classify } from './classify.ts';
-import { removeFinalizer } from './deletion-flow.ts';
+import { finishDeletion } from './deletion-flow.ts';
 import { evict, withdrawEviction } from './evict-flow.ts';
 import type { FailingObjects } from './failing-objects.ts';
 import { tellFailure, tellWhyItStays } from './failure.ts';
@@ -69,7 +69,7 @@ export class ObjectReconciler {
     const planned = this.#plan(flow, received);
     switch (planned.state) {
       case 'deleting':
-        return removeFinalizer(flow, planned.object);
+        return finishDeletion(flow, planned.object);
       case 'marked':
         return deleteMarked(flow, planned.object);
       case 'immutable':

@@ -140,6 +140,18 @@ describe('eviction and GitOps', () => {
     }
   });
 
+  it('leaves an evicted object deleted that a user deleted in MySQL while the finalizers of others still held it', async () => {
+    const { put, settle, client, storage, state } = setUp();
+    put({ annotations: immutable, finalizers: [FINALIZER, 'other/one'] });
+    await settle();
+    assert.equal(await state(), 'evicted');
+    await storage.deleteCollection(modelKind, { namespace: 'a-namespace', states: ['evicted'] }, new Date());
+    client.put({ ...client.object(KEY), spec: { algorithm: 'changed late' } } as KubernetesObject);
+    await settle();
+    assert.equal(await state(), 'deleted');
+    assert.match((await storage.getById(modelKind, UID))?.json ?? '', /changed late/);
+  });
+
   it('archives an immutable object that is deleted before any reconcile of it', async () => {
     const { put, settle, client, state } = setUp();
     put({ annotations: immutable });
