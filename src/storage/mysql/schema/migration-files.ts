@@ -9,7 +9,7 @@ import { allKinds, kindsUnder } from '../../../kinds/kinds.ts';
 /** One file of schema/migrations. The name orders and identifies it; the content never changes after a release. */
 export interface Migration {
   readonly name: string;
-  /** SHA-256 of the file, whatever the tables are called. */
+  /** SHA-256 of what the file does: its statements and its header, whatever the tables are called. */
   readonly checksum: string;
   readonly statements: readonly string[];
   /** Missing for the tables of an optional kind, which change nothing for the other kinds. */
@@ -57,7 +57,7 @@ export function parseMigration(name: string, text: string, tables: TableNames = 
   };
   return {
     name,
-    checksum: sha256Hex(text),
+    checksum: sha256Hex(JSON.stringify([step, statementsOf(text)])),
     statements: statementsOf(renameTables(text, tables)),
     ...(number === 0 ? {} : { version: step }),
   };
