@@ -1,4 +1,4 @@
-// Workers that take keys from one queue. All retry policy of the program is in `#settle` and `#fail`:
+// Workers that take keys from one queue. When a key comes again is decided in `#settle` and `#fail`:
 //
 //   done                  its failures are forgotten
 //   requeue-after         its failures are forgotten, and it comes again after the delay
@@ -7,7 +7,7 @@
 //   anything else thrown  comes again after a wait that doubles with every failure of this key, and no sooner than the API
 //                         server asked for, but never after more than the longest wait
 //
-// A key that comes again keeps its priority.
+// A key that comes again keeps its priority. What of an object counts as a failure is the flows' (src/sync/flows/reconciler.ts).
 
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { isAborted, onAbort } from '../base/abort.ts';

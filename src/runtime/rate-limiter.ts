@@ -7,6 +7,12 @@ export interface RetryOptions {
   readonly capMs: number;
 }
 
+/** Of controllers whose work is calls over a network, which 5 ms later fail again. */
+export function retryUpTo(capMs: number): RetryOptions {
+  return { baseMs: 250, capMs };
+}
+
+/** Of controller-runtime. */
 export const defaultRetry: RetryOptions = { baseMs: 5, capMs: 1_000_000 };
 
 /**

@@ -14,6 +14,7 @@ import { ingesters, LifecycleReconciler } from '../../lifecycle/reconcile/reconc
 import { createMetrics } from '../../metrics/metrics.ts';
 import { Controller } from '../../runtime/controller.ts';
 import { Manager } from '../../runtime/manager.ts';
+import { retryUpTo } from '../../runtime/rate-limiter.ts';
 import { createElector } from '../elector.ts';
 import { createEventRecorder } from '../event-recorder.ts';
 import { createWatchdog, startHealthServer } from '../health.ts';
@@ -52,7 +53,7 @@ export async function runLifecycle(configuration: Configuration, logger: Logger,
     sources: informers.map(({ source }) => source),
     cacheSyncTimeoutMs: Number.POSITIVE_INFINITY,
     maxConcurrentReconciles: WORKERS,
-    retry: { baseMs: 250, capMs: configuration.ingester.requeuePeriod },
+    retry: retryUpTo(configuration.ingester.requeuePeriod),
     reconcileTimeoutMs: RECONCILE_TIMEOUT_MS,
     reconcile: (key, context) => reconciler.reconcile(key, context),
     metrics: metrics.controllers.forController('lifecycle'),

@@ -4,6 +4,7 @@ import { TokenBucket } from '../../base/token-bucket.ts';
 import { Controller } from '../../runtime/controller.ts';
 import { enqueueMapped } from '../../runtime/handler.ts';
 import { objectPredicate } from '../../runtime/predicate.ts';
+import { retryUpTo } from '../../runtime/rate-limiter.ts';
 import { done } from '../../runtime/reconcile.ts';
 import { kindSource, type Source, sourceFunc } from '../../runtime/source.ts';
 import { FinalizerSweep } from '../../sync/flows/finalizer-sweep.ts';
@@ -47,7 +48,7 @@ export function createFinalizerSweep(loops: readonly KindLoop[], parts: Parts): 
     name: NAME,
     sources: loops.map(unguardedSource),
     maxConcurrentReconciles: WORKERS,
-    retry: { baseMs: 250, capMs: RETRY_CAP_MS },
+    retry: retryUpTo(RETRY_CAP_MS),
     reconcile: async (key, context) => {
       const [plural = '', namespace = '', name = ''] = key.split('/');
       return (await sweeps.get(plural)?.reconcile(`${namespace}/${name}`, context)) ?? done;

@@ -15,6 +15,7 @@ import { Controller } from '../../runtime/controller.ts';
 import type { EventRecorder } from '../../runtime/event-recorder.ts';
 import { enqueueForObject } from '../../runtime/handler.ts';
 import { resourceVersionChanged } from '../../runtime/predicate.ts';
+import { retryUpTo } from '../../runtime/rate-limiter.ts';
 import { kindSource } from '../../runtime/source.ts';
 import { inSteps, type Step } from '../../runtime/steps.ts';
 import type { MysqlMetadataStorage } from '../../storage/mysql/store/mysql-storage.ts';
@@ -142,7 +143,7 @@ export function createLoop(kind: KindDefinition, parts: Parts): KindLoop {
     // A CRD may be installed long after this program was.
     cacheSyncTimeoutMs: Number.POSITIVE_INFINITY,
     maxConcurrentReconciles: ingester.concurrentReconcilesMap[kind.kind] ?? ingester.concurrentReconciles,
-    retry: { baseMs: 250, capMs: ingester.requeuePeriodMap[kind.kind] ?? ingester.requeuePeriod },
+    retry: retryUpTo(ingester.requeuePeriodMap[kind.kind] ?? ingester.requeuePeriod),
     reconcile: inSteps(stepsOf({ work, positions, completeness, objects, reconciler }, parts)),
     metrics: parts.metrics.controllers.forController(`ingester_${kind.kind}`),
     mayWork: parts.mayWork,

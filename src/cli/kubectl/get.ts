@@ -45,7 +45,7 @@ export function addGetCommand(program: Command): void {
     .option('-l, --selector <selector>', "labels, as with kubectl get: 'team in (a,b),!old'")
     .option('--field-selector <selector>', 'indexed fields: spec.algorithm=xgboost')
     .option('--source <source>', 'present (live and evicted), live, evicted, deleted or all', 'present')
-    .option('--owner <name>', 'who owns a model, who started a run')
+    .option('--owner <name>', 'who owns a model, a pipeline or a revision, who started a run')
     .option('--created-after <time>', 'in UTC, such as 2026-01-31T12:00:00Z; --created-before ends the range')
     .option('--created-before <time>', 'in UTC')
     .option('--order-by <fields>', 'indexed fields, joined by commas; - before one for descending')
