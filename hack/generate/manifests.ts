@@ -32,7 +32,7 @@ export function manifestOutputs(
 
 function output(path: string, ...documents: readonly object[]): Output {
   const content = documents.map((document) => stringify(document, { lineWidth: 0 })).join('---\n');
-  return { path, content: generatedNotice('#', 'src/kinds/catalogue.ts') + content };
+  return { path, content: generatedNotice('#', 'src/kinds/catalogue.ts and hack/generate/manifests.ts') + content };
 }
 
 /**
