@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { preparePrograms, prepareServers } from '../hack/local/prepare.ts';
 import { progressOnStderr } from '../hack/local/progress.ts';
+import { readResults } from './support/file-results.ts';
 import { filesToRepeat } from './support/files-to-repeat.ts';
 
 const root = join(import.meta.dirname, '..');
@@ -49,19 +50,26 @@ function fail(title: string): never {
   process.exit(1);
 }
 
+/** What each file took, in milliseconds. */
+const took = new Map<string, number>();
+/** So many of the slowest files are named at the end. */
+const NAMED = 10;
+
 /** Runs test files and returns those that failed; undefined where the run failed and no file is to blame. */
 function failedFiles(title: string, files: readonly string[], concurrency: number): readonly string[] | undefined {
   const folder = mkdtempSync(join(tmpdir(), 'ingester-test-run-'));
-  const list = join(folder, 'failed');
+  const list = join(folder, 'results');
   const reporters = [
     ...['--test-reporter=spec', '--test-reporter-destination=stdout'],
-    ...[`--test-reporter=${join(root, 'test/support/failed-files.ts')}`, `--test-reporter-destination=${list}`],
+    ...[`--test-reporter=${join(root, 'test/support/file-results.ts')}`, `--test-reporter-destination=${list}`],
   ];
   try {
     const limits = [`--test-concurrency=${concurrency}`, `--test-timeout=${timeoutMs}`];
-    if (succeeds(title, ['--test', ...limits, ...reporters, ...files])) return [];
-    const failed = new Set(readFileSync(list, 'utf8').split('\n').filter(Boolean));
-    return failed.size === 0 ? undefined : [...failed].map((file) => relative(root, file));
+    const passed = succeeds(title, ['--test', ...limits, ...reporters, ...files]);
+    const results = readResults(readFileSync(list, 'utf8'));
+    for (const [file, ms] of results.took) took.set(relative(root, file), ms);
+    if (passed) return [];
+    return results.failed.size === 0 ? undefined : [...results.failed].map((file) => relative(root, file));
   } finally {
     rmSync(folder, { recursive: true });
   }
@@ -101,5 +109,8 @@ for (const { folder, servers, concurrency } of suites) {
   if (servers) await prepare(folder);
   unstable.push(...runSuite(`${folder} tests`, { files, servers, concurrency }));
 }
+const slowest = [...took].sort(([, left], [, right]) => right - left).slice(0, NAMED);
+process.stdout.write('\nThe slowest files:\n');
+for (const [file, ms] of slowest) process.stdout.write(`${(ms / 1000).toFixed(1).padStart(8)} s  ${file}\n`);
 for (const file of unstable) process.stdout.write(`\nPassed only the second time, see its first run above: ${file}\n`);
 process.stdout.write(`\nAll passed in ${Math.round((performance.now() - started) / 1000)} s.\n`);

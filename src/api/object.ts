@@ -23,19 +23,14 @@ export interface KubernetesObject {
   readonly [field: string]: JsonValue | ObjectMeta | undefined;
 }
 
-/** Where an object that is asked for its key again and again keeps it. */
-export const KEY: unique symbol = Symbol('key');
-
 /** `namespace/name`, or `/name` for cluster-scoped objects: the key of watches, stores and queues. */
-export function objectKey(object: {
-  readonly metadata: { readonly namespace?: string; readonly name: string };
-  readonly [KEY]?: string;
+export function objectKey({
+  metadata: { namespace = '', name },
+}: {
+  readonly metadata: { readonly namespace?: string | undefined; readonly name: string };
 }): string {
-  return object[KEY] ?? `${object.metadata.namespace ?? ''}/${object.metadata.name}`;
+  return `${namespace}/${name}`;
 }
-
-/** Where an object that is asked for its identity with every event keeps it. */
-export const IDENTITY: unique symbol = Symbol('identity');
 
 /** Which object it is and in which state. */
 export interface Identity {
@@ -44,10 +39,6 @@ export interface Identity {
   readonly namespace: string | undefined;
   readonly uid: string;
   readonly resourceVersion: string;
-}
-
-export function identityOf(object: { readonly metadata: Identity; readonly [IDENTITY]?: Identity }): Identity {
-  return object[IDENTITY] ?? object.metadata;
 }
 
 /** The metadata that say how an object has to be dealt with. */

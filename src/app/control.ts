@@ -65,7 +65,8 @@ export interface Deciding {
 async function decidingResources(client: KubeClient, namespace: string): Promise<readonly Deciding[] | undefined> {
   try {
     const { items } = await client.list(ingesters, { namespace, limit: 100 }, AbortSignal.timeout(30_000));
-    return items.map((object) => {
+    return items.map((listed) => {
+      const object = listed.parse();
       const { phase = 'not looked at yet', version = 'nothing' } = statusOf(object);
       return { name: object.metadata.name, phase, version };
     });

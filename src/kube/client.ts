@@ -1,5 +1,6 @@
-import type { KubernetesObject } from '../api/object.ts';
+import type { Identity, KubernetesObject } from '../api/object.ts';
 import type { JsonValue } from '../base/json.ts';
+import type { WatchedObject } from './watched-object.ts';
 
 /** `group` is empty for the core group. */
 export interface Resource {
@@ -32,7 +33,7 @@ export interface ListOptions extends Selection {
 }
 
 export interface ListPage {
-  readonly items: readonly KubernetesObject[];
+  readonly items: readonly WatchedObject[];
   readonly resourceVersion: string;
   /** Undefined on the last page. */
   readonly continueToken: string | undefined;
@@ -45,11 +46,11 @@ export interface ListPage {
 export interface Newest {
   readonly resourceVersion: string;
   /** Undefined where there is none of that name. */
-  readonly object: KubernetesObject | undefined;
+  readonly object: Identity | undefined;
 }
 
 export type WatchEvent =
-  | { readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'; readonly object: KubernetesObject }
+  | { readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'; readonly object: WatchedObject }
   | {
       readonly type: 'BOOKMARK';
       readonly resourceVersion: string;
@@ -100,7 +101,7 @@ export interface DeleteOptions {
 export interface KubeClient {
   get(ref: ObjectRef): Promise<KubernetesObject>;
   list(resource: Resource, options: ListOptions, signal: AbortSignal): Promise<ListPage>;
-  /** What a list of the newest state would show now: its version and, where a name is given, metadata of that object. */
+  /** What a list of the newest state would show now: its version and, where a name is given, that object. */
   newest(resource: Resource, selection: Selection & { readonly name?: string }, signal: AbortSignal): Promise<Newest>;
   /**
    * In order; what arrives together comes as one array. Ends when the server closes the stream; throws KubeError for an

@@ -1,16 +1,16 @@
-import type { KubernetesObject } from '../api/object.ts';
+import type { KnownObject, WatchedObject } from './watched-object.ts';
 
 /**
  * What an informer tells about the objects of one resource. Called synchronously and in order, after the local copy has
- * changed; a handler must only enqueue. Objects are shared: never change them.
+ * changed; a handler must only enqueue.
  */
 export interface ResourceHandler {
   /** `initial` while the first list is handed over, to this handler; late handlers get a first list of their own. */
-  add(object: KubernetesObject, initial: boolean): void;
+  add(object: KnownObject, initial: boolean): void;
   /** With the same resourceVersion on both sides it is a repetition (resync or a new list), not a change. */
-  update(before: KubernetesObject, after: KubernetesObject): void;
+  update(before: KnownObject, after: WatchedObject): void;
   /** `finalStateUnknown`: the removal was seen in a list only; the object is the last state that was known. */
-  delete(object: KubernetesObject, finalStateUnknown: boolean): void;
+  delete(object: KnownObject, finalStateUnknown: boolean): void;
 }
 
 export interface HandlerRegistration {

@@ -1,12 +1,12 @@
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
-import { identityOf, type KubernetesObject, objectKey } from '../api/object.ts';
 import type { HandlerRegistration, Informs, ResourceHandler } from './handler.ts';
 import { Reflector, type ReflectorOptions, type ReflectorSink } from './reflector.ts';
 import { isNewer } from './resource-version.ts';
-import type { ObjectStore } from './store.ts';
+import type { IdentityStore } from './store.ts';
+import type { KnownObject, WatchedObject } from './watched-object.ts';
 
-export interface InformerOptions<Store extends ObjectStore> extends Omit<ReflectorOptions, 'sink'> {
-  readonly store: Store;
+export interface InformerOptions extends Omit<ReflectorOptions, 'sink'> {
+  readonly store: IdentityStore;
 }
 
 /** Objects whose end is remembered, so that a belated event does not bring them back. */
@@ -26,9 +26,9 @@ interface Registered {
  * Keeps a local copy of one resource and tells its handlers what changed. Each handler sees the whole initial list
  * first, then every change in order; handlers among each other have no order.
  */
-export class Informer<Store extends ObjectStore> implements Informs {
-  readonly store: Store;
-  readonly #options: InformerOptions<Store>;
+export class Informer implements Informs {
+  readonly store: IdentityStore;
+  readonly #options: InformerOptions;
   readonly #reflector: Reflector;
   #registered: readonly Registered[] = [];
   #unseen = new Set<string>();
@@ -37,7 +37,7 @@ export class Informer<Store extends ObjectStore> implements Informs {
   #synced = false;
   #installed = true;
 
-  constructor(options: InformerOptions<Store>) {
+  constructor(options: InformerOptions) {
     this.#options = options;
     this.store = options.store;
     this.#reflector = new Reflector({ ...options, sink: this.#sink() });
@@ -87,7 +87,7 @@ export class Informer<Store extends ObjectStore> implements Informs {
     let sliceStart = performance.now();
     for (const key of untold) {
       untold.delete(key);
-      const object = this.store.latest(key);
+      const object = this.store.known(key);
       if (object !== undefined) this.#tell(() => handler.add(object, true));
       if (performance.now() - sliceStart < SLICE_MS) continue;
       await yieldToEventLoop();
@@ -116,10 +116,9 @@ export class Informer<Store extends ObjectStore> implements Informs {
    * the order, but the API server that answers after a break may be behind the one before. A list is always believed: a
    * cluster may have been restored to an earlier state.
    */
-  #isBelated(object: KubernetesObject): boolean {
-    const { uid, resourceVersion } = identityOf(object);
+  #isBelated({ key, identity: { uid, resourceVersion } }: WatchedObject): boolean {
     if (isNewer(resourceVersion, this.#reflector.resourceVersion)) return false;
-    const known = this.store.identity(objectKey(object));
+    const known = this.store.identity(key);
     if (known?.uid === uid && isNewer(known.resourceVersion, resourceVersion)) return true;
     const end = this.#removed.get(uid);
     return end !== undefined && !isNewer(resourceVersion, end);
@@ -133,27 +132,27 @@ export class Informer<Store extends ObjectStore> implements Informs {
     if (oldest !== undefined) this.#removed.delete(oldest);
   }
 
-  #set(object: KubernetesObject): void {
-    if (this.#unseen.size > 0) this.#unseen.delete(objectKey(object));
+  #set(object: WatchedObject): void {
+    this.#unseen.delete(object.key);
     const before = this.store.set(object);
     for (const { handler, removed, untold } of this.#registered) {
       if (removed) continue;
-      if (untold.size > 0 && untold.delete(objectKey(object))) this.#tell(() => handler.add(object, true));
+      if (untold.delete(object.key)) this.#tell(() => handler.add(object, true));
       else if (before === undefined) this.#tell(() => handler.add(object, !this.#synced));
-      else if (identityOf(before).uid === identityOf(object).uid) this.#tell(() => handler.update(before, object));
+      else if (before.identity.uid === object.identity.uid) this.#tell(() => handler.update(before, object));
       else this.#tellReplaced(handler, before, object);
     }
   }
 
   /** Another object under the same name: its predecessor was removed unseen. */
-  #tellReplaced(handler: ResourceHandler, before: KubernetesObject, object: KubernetesObject): void {
+  #tellReplaced(handler: ResourceHandler, before: KnownObject, object: WatchedObject): void {
     this.#tell(() => handler.delete(before, true));
     this.#tell(() => handler.add(object, !this.#synced));
   }
 
-  #remove(object: KubernetesObject): void {
-    const key = objectKey(object);
-    const { uid, resourceVersion } = object.metadata;
+  #remove(object: WatchedObject): void {
+    const { key } = object;
+    const { uid, resourceVersion } = object.identity;
     this.#noteRemoved(uid, resourceVersion);
     const known = this.store.identity(key);
     // Another object may have the name by now.
@@ -163,7 +162,7 @@ export class Informer<Store extends ObjectStore> implements Informs {
     this.#tellRemoved(key, object, false);
   }
 
-  #tellRemoved(key: string, object: KubernetesObject, finalStateUnknown: boolean): void {
+  #tellRemoved(key: string, object: KnownObject, finalStateUnknown: boolean): void {
     for (const { handler, untold } of this.#registered) {
       if (!untold.delete(key)) this.#tell(() => handler.delete(object, finalStateUnknown));
     }
@@ -175,7 +174,7 @@ export class Informer<Store extends ObjectStore> implements Informs {
     for (const key of this.#unseen) {
       const last = this.store.delete(key);
       if (last === undefined) continue;
-      this.#noteRemoved(last.metadata.uid, resourceVersion);
+      this.#noteRemoved(last.identity.uid, resourceVersion);
       this.#tellRemoved(key, last, true);
       if (performance.now() - sliceStart < SLICE_MS) continue;
       await yieldToEventLoop();

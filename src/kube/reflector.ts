@@ -15,7 +15,6 @@
 //
 // The version advances only after the sink took the event, so a stream that breaks anywhere never skips one. What a
 // list shows is applied at once; what it no longer shows is removed only when the list is complete.
-import { identityOf, type KubernetesObject } from '../api/object.ts';
 import { isAborted, onAbort } from '../base/abort.ts';
 import { backoffMs } from '../base/backoff.ts';
 import { type Clock, sleep } from '../base/clock.ts';
@@ -26,15 +25,16 @@ import { isKubeError, KubeError } from './errors.ts';
 import { pagesOf } from './pages.ts';
 import { isNewer } from './resource-version.ts';
 import { SeenHistory } from './seen-history.ts';
+import type { WatchedObject } from './watched-object.ts';
 
 /** Takes what the reflector sees. Calls are synchronous, except the end of a list. */
 export interface ReflectorSink {
   listStarts(): void;
-  listed(object: KubernetesObject): void;
+  listed(object: WatchedObject): void;
   /** The list shows this version. Everything that was not listed since `listStarts` is gone. */
   listEnds(resourceVersion: string): Promise<void>;
-  changed(object: KubernetesObject): void;
-  removed(object: KubernetesObject): void;
+  changed(object: WatchedObject): void;
+  removed(object: WatchedObject): void;
   /** The API server does not know the resource; called at every try. */
   notInstalled(): void;
 }
@@ -190,7 +190,7 @@ export class Reflector {
     this.#options.sink.listStarts();
   }
 
-  #show(object: KubernetesObject): void {
+  #show(object: WatchedObject): void {
     this.#seen.note(object);
     this.#options.sink.listed(object);
   }
@@ -291,7 +291,7 @@ export class Reflector {
         sink.changed(event.object);
         this.#seen.note(event.object);
     }
-    if (!listing) this.#seen.advance(identityOf(event.object).resourceVersion);
+    if (!listing) this.#seen.advance(event.object.identity.resourceVersion);
   }
 
   async #afterBrokenWatch(error: unknown, signal: AbortSignal): Promise<WatchEnd> {

@@ -3,10 +3,9 @@
 // etcd that was restored from a backup goes on from an earlier version, and where it was long before it is asked, it may
 // have given out as many versions again. So it is asked for the objects whose states are the newest that were seen, too:
 // a state that is older than the one seen belongs to another history.
-import { identityOf, type KubernetesObject } from '../api/object.ts';
 import type { Newest } from './client.ts';
-import { passingMarks } from './lazy-object.ts';
 import { isNewer } from './resource-version.ts';
+import type { WatchedObject } from './watched-object.ts';
 
 interface Seen {
   readonly namespace: string;
@@ -50,18 +49,17 @@ export class SeenHistory {
   }
 
   /** An object that is leaving cannot tell for long. */
-  note(object: KubernetesObject): void {
-    const { namespace = '', name, uid, resourceVersion } = identityOf(object);
+  note(object: WatchedObject): void {
+    const { namespace = '', name, uid, resourceVersion } = object.identity;
     const [oldest] = this.#newest;
     if (this.#newest.length === MOST && oldest !== undefined && !isNewer(resourceVersion, oldest.resourceVersion))
       return;
     this.drop(object);
-    if (passingMarks(object).deletionTimestamp !== undefined) return;
+    if (object.marks().deletionTimestamp !== undefined) return;
     this.#newest = [...this.#newest, { namespace, name, uid, resourceVersion }].sort(byVersion).slice(-MOST);
   }
 
-  drop(object: KubernetesObject): void {
-    const { uid } = identityOf(object);
+  drop({ identity: { uid } }: WatchedObject): void {
     if (this.#newest.some((seen) => seen.uid === uid)) this.#newest = this.#newest.filter((seen) => seen.uid !== uid);
   }
 
@@ -79,8 +77,8 @@ export class SeenHistory {
       const newest = await ask({ namespace, name });
       const another = this.#compareVersion(newest);
       if (another !== undefined) return another;
-      if (newest.object?.metadata.uid !== uid) continue;
-      const { resourceVersion: to } = newest.object.metadata;
+      if (newest.object?.uid !== uid) continue;
+      const { resourceVersion: to } = newest.object;
       if (isNewer(from, to)) return { history: 'another', from, to };
       if (from === to) return { history: 'same' };
       changed = true;

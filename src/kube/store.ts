@@ -1,75 +1,6 @@
-import { identityOf, type KubernetesObject, objectKey } from '../api/object.ts';
+import type { Identity } from '../api/object.ts';
 import { ByteBudget } from '../base/byte-budget.ts';
-import { compact, receivedBytes } from './lazy-object.ts';
-
-export interface StoredIdentity {
-  readonly uid: string;
-  readonly resourceVersion: string;
-}
-
-/** The local copy of one resource. */
-export interface ObjectStore {
-  readonly size: number;
-  keys(): IterableIterator<string>;
-  /** Stores the object and returns what was there before. */
-  set(object: KubernetesObject): KubernetesObject | undefined;
-  /** Returns what was removed. */
-  delete(key: string): KubernetesObject | undefined;
-  get(key: string): KubernetesObject | undefined;
-  has(key: string): boolean;
-  /** Which object has the key, and in which state it was last seen. */
-  identity(key: string): StoredIdentity | undefined;
-  /** The object as far as it is still known: whole, or its identity. */
-  latest(key: string): KubernetesObject | undefined;
-  /** All objects, as `latest` gives them. */
-  values(): Iterable<KubernetesObject>;
-}
-
-/** Keeps whole objects. */
-export class FullStore implements ObjectStore {
-  readonly #objects = new Map<string, KubernetesObject>();
-
-  get size(): number {
-    return this.#objects.size;
-  }
-
-  keys(): IterableIterator<string> {
-    return this.#objects.keys();
-  }
-
-  values(): Iterable<KubernetesObject> {
-    return this.#objects.values();
-  }
-
-  get(key: string): KubernetesObject | undefined {
-    return this.#objects.get(key);
-  }
-
-  has(key: string): boolean {
-    return this.#objects.has(key);
-  }
-
-  latest(key: string): KubernetesObject | undefined {
-    return this.#objects.get(key);
-  }
-
-  identity(key: string): StoredIdentity | undefined {
-    return this.#objects.get(key)?.metadata;
-  }
-
-  set(object: KubernetesObject): KubernetesObject | undefined {
-    const key = objectKey(object);
-    const before = this.#objects.get(key);
-    this.#objects.set(key, object);
-    return before;
-  }
-
-  delete(key: string): KubernetesObject | undefined {
-    const before = this.#objects.get(key);
-    this.#objects.delete(key);
-    return before;
-  }
-}
+import type { KnownObject, WatchedObject } from './watched-object.ts';
 
 /** What waits for a database that is down must not fill the memory. */
 const HELD_BYTES = 64 * 1024 * 1024;
@@ -82,7 +13,7 @@ interface Entry {
   uid: string;
   resourceVersion: string;
   /** The whole object, until it is released. */
-  held: KubernetesObject | undefined;
+  held: WatchedObject | undefined;
 }
 
 /**
@@ -90,7 +21,7 @@ interface Entry {
  * handler that has dealt with an object releases it; what it needs later it reads from the API server. An idle cluster
  * then costs a few hundred bytes an object.
  */
-export class IdentityStore implements ObjectStore {
+export class IdentityStore {
   readonly #entries = new Map<string, Entry>();
   readonly #room: ByteBudget;
   #heldCount = 0;
@@ -112,17 +43,17 @@ export class IdentityStore implements ObjectStore {
     return this.#entries.keys();
   }
 
-  *values(): Iterable<KubernetesObject> {
-    for (const [key, entry] of this.#entries) yield entry.held ?? stub(key, entry);
+  *identities(): Iterable<Identity> {
+    for (const [key, entry] of this.#entries) yield identityOf(key, entry);
   }
 
-  latest(key: string): KubernetesObject | undefined {
+  known(key: string): KnownObject | undefined {
     const entry = this.#entries.get(key);
-    return entry === undefined ? undefined : (entry.held ?? stub(key, entry));
+    return entry === undefined ? undefined : knownAs(key, entry);
   }
 
   /** The whole object, or undefined once it was let go or where there is none: ask `has`. */
-  get(key: string): KubernetesObject | undefined {
+  get(key: string): WatchedObject | undefined {
     return this.#entries.get(key)?.held;
   }
 
@@ -130,15 +61,16 @@ export class IdentityStore implements ObjectStore {
     return this.#entries.has(key);
   }
 
-  identity(key: string): StoredIdentity | undefined {
+  /** Which object has the key, and in which state it was last seen. */
+  identity(key: string): Identity | undefined {
     const entry = this.#entries.get(key);
-    return entry === undefined ? undefined : { uid: entry.uid, resourceVersion: entry.resourceVersion };
+    return entry === undefined ? undefined : identityOf(key, entry);
   }
 
-  /** What was there before has only its identity where the whole object was released. */
-  set(object: KubernetesObject): KubernetesObject | undefined {
-    const key = objectKey(object);
-    const { uid, resourceVersion } = identityOf(object);
+  /** Stores the object and returns what was there before. */
+  set(object: WatchedObject): KnownObject | undefined {
+    const { key } = object;
+    const { uid, resourceVersion } = object.identity;
     const entry = this.#entries.get(key);
     if (entry === undefined) {
       const added: Entry = { uid, resourceVersion, held: undefined };
@@ -146,7 +78,7 @@ export class IdentityStore implements ObjectStore {
       this.#hold(added, object);
       return undefined;
     }
-    const before = entry.held ?? stub(key, entry);
+    const before = knownAs(key, entry);
     // A new list repeats what was dealt with long ago; only what changed is held.
     if (entry.uid === uid && entry.resourceVersion === resourceVersion) return before;
     this.#letGo(entry);
@@ -156,10 +88,11 @@ export class IdentityStore implements ObjectStore {
     return before;
   }
 
-  delete(key: string): KubernetesObject | undefined {
+  /** Returns what was removed. */
+  delete(key: string): KnownObject | undefined {
     const entry = this.#entries.get(key);
     if (entry === undefined) return undefined;
-    const before = entry.held ?? stub(key, entry);
+    const before = knownAs(key, entry);
     this.#entries.delete(key);
     this.#letGo(entry);
     return before;
@@ -176,11 +109,11 @@ export class IdentityStore implements ObjectStore {
     for (const entry of this.#entries.values()) this.#letGo(entry);
   }
 
-  #hold(entry: Entry, object: KubernetesObject): void {
+  #hold(entry: Entry, object: WatchedObject): void {
     const received = bytesOf(object);
     if (!this.#room.tryTake(received)) return;
     if (this.#heldCount >= QUEUE) {
-      compact(object);
+      object.compact();
       this.#room.give(received - bytesOf(object));
     }
     entry.held = object;
@@ -195,12 +128,15 @@ export class IdentityStore implements ObjectStore {
   }
 }
 
-function bytesOf(object: KubernetesObject): number {
-  return receivedBytes(object) ?? GUESSED_BYTES;
+function bytesOf({ bytes }: WatchedObject): number {
+  return bytes ?? GUESSED_BYTES;
 }
 
-function stub(key: string, { uid, resourceVersion }: Entry): KubernetesObject {
+function knownAs(key: string, entry: Entry): KnownObject {
+  return entry.held ?? { key, identity: identityOf(key, entry), watched: undefined };
+}
+
+function identityOf(key: string, { uid, resourceVersion }: Entry): Identity {
   const slash = key.indexOf('/');
-  const metadata = { namespace: key.slice(0, slash), name: key.slice(slash + 1), uid, resourceVersion };
-  return { apiVersion: '', kind: '', metadata };
+  return { namespace: key.slice(0, slash) || undefined, name: key.slice(slash + 1), uid, resourceVersion };
 }

@@ -3,11 +3,11 @@
 // A handler or predicate that throws is a mistake in it, but the key it would have enqueued must still be worked on. So
 // the event is kept and delivered again, ever more slowly, until the handler takes it, and later events of the object
 // wait behind it.
-import { type KubernetesObject, objectKey } from '../api/object.ts';
 import { backoffMs } from '../base/backoff.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import type { ResourceHandler } from '../kube/handler.ts';
+import type { KnownObject, WatchedObject } from '../kube/watched-object.ts';
 import type { CreateEvent, DeleteEvent, EventHandler, EventQueue, UpdateEvent } from './handler.ts';
 import { and, type Predicate } from './predicate.ts';
 
@@ -42,15 +42,15 @@ export class Delivery implements ResourceHandler {
     this.#predicate = and(...options.predicates);
   }
 
-  add(object: KubernetesObject, initial: boolean): void {
+  add(object: KnownObject, initial: boolean): void {
     this.#deliver({ type: 'create', event: { object, initial } });
   }
 
-  update(before: KubernetesObject, after: KubernetesObject): void {
+  update(before: KnownObject, after: WatchedObject): void {
     this.#deliver({ type: 'update', event: { before, after } });
   }
 
-  delete(object: KubernetesObject, finalStateUnknown: boolean): void {
+  delete(object: KnownObject, finalStateUnknown: boolean): void {
     this.#deliver({ type: 'delete', event: { object, finalStateUnknown } });
   }
 
@@ -63,23 +63,10 @@ export class Delivery implements ResourceHandler {
 
   #deliver(delivered: Delivered): void {
     if (this.#closed) return;
-    // As a rule nothing waits, and the event's key is not needed.
-    if (this.#failed.size === 0) {
-      this.#attemptFirst(delivered);
-      return;
-    }
-    const key = objectKey(objectOf(delivered));
+    const { key } = objectOf(delivered);
     const kept = this.#failed.get(key);
     if (kept === undefined) this.#attempt(key, [delivered]);
     else appendMerged(kept, delivered);
-  }
-
-  #attemptFirst(delivered: Delivered): void {
-    try {
-      this.#hand(delivered);
-    } catch (error) {
-      this.#keep(objectKey(objectOf(delivered)), [delivered], error);
-    }
   }
 
   /** Hands over the events of one object in order; keeps what is left from the first that fails. */
@@ -130,7 +117,7 @@ export class Delivery implements ResourceHandler {
   }
 }
 
-function objectOf(delivered: Delivered): KubernetesObject {
+function objectOf(delivered: Delivered): KnownObject {
   return delivered.type === 'update' ? delivered.event.after : delivered.event.object;
 }
 

@@ -1,6 +1,6 @@
 // Handlers turn events into keys. They run synchronously while the event is delivered and must do nothing but enqueue.
-import { identityOf, type KubernetesObject, objectKey } from '../api/object.ts';
 import { isJsonObject } from '../base/json.ts';
+import type { KnownObject, WatchedObject } from '../kube/watched-object.ts';
 import { type AddOptions, LOW_PRIORITY } from './work-queue.ts';
 
 /** The side of the queue that handlers see. */
@@ -43,14 +43,14 @@ export function lowPriorityWhenUnchanged(handler: EventHandler): EventHandler {
 }
 
 function isUnchanged({ before, after }: UpdateEvent): boolean {
-  return identityOf(before).resourceVersion === identityOf(after).resourceVersion;
+  return before.identity.resourceVersion === after.identity.resourceVersion;
 }
 
-export type MapFunction = (object: KubernetesObject) => Iterable<string>;
+export type MapFunction = (object: KnownObject) => Iterable<string>;
 
 /** Enqueues the keys that the function gives for the object; for an update for both states, each key once. */
 export function enqueueMapped(map: MapFunction): EventHandler {
-  const enqueue = (queue: EventQueue, ...objects: readonly KubernetesObject[]): void => {
+  const enqueue = (queue: EventQueue, ...objects: readonly KnownObject[]): void => {
     const keys = new Set<string>();
     for (const object of objects) for (const key of map(object)) keys.add(key);
     for (const key of keys) queue.add(key);
@@ -65,9 +65,9 @@ export function enqueueMapped(map: MapFunction): EventHandler {
 /** Enqueues the object of the event itself. */
 export function enqueueForObject(): EventHandler {
   return lowPriorityWhenUnchanged({
-    create: ({ object }, queue) => queue.add(objectKey(object)),
-    update: ({ after }, queue) => queue.add(objectKey(after)),
-    delete: ({ object }, queue) => queue.add(objectKey(object)),
+    create: ({ object }, queue) => queue.add(object.key),
+    update: ({ after }, queue) => queue.add(after.key),
+    delete: ({ object }, queue) => queue.add(object.key),
   });
 }
 
@@ -77,12 +77,17 @@ export interface OwnerOptions {
   readonly kind: string;
 }
 
-/** Enqueues the owner that is marked as controller, in the namespace of the object; after an update the former, too. */
+/**
+ * Enqueues the owner that is marked as controller, in the namespace of the object; after an update the former, too. For
+ * stores that let no object go: nothing says what owned it then.
+ */
 export function enqueueForOwner(options: OwnerOptions): EventHandler {
   return enqueueMapped((object) => ownerKeys(object, options));
 }
 
-function* ownerKeys({ metadata }: KubernetesObject, options: OwnerOptions): Generator<string> {
+function* ownerKeys({ watched }: KnownObject, options: OwnerOptions): Generator<string> {
+  if (watched === undefined) return;
+  const { metadata } = watched.parse();
   const references: unknown = metadata['ownerReferences'];
   if (!Array.isArray(references)) return;
   for (const reference of references as readonly unknown[]) {
@@ -99,19 +104,19 @@ function matches(reference: Readonly<Record<string, unknown>>, { group, kind }: 
 }
 
 export interface CreateEvent {
-  readonly object: KubernetesObject;
+  readonly object: KnownObject;
   /** Part of the initial list, so not necessarily new. */
   readonly initial: boolean;
 }
 
 export interface UpdateEvent {
-  readonly before: KubernetesObject;
-  readonly after: KubernetesObject;
+  readonly before: KnownObject;
+  readonly after: WatchedObject;
 }
 
 export interface DeleteEvent {
   /** The last state that was known. */
-  readonly object: KubernetesObject;
+  readonly object: KnownObject;
   /** The removal itself was not seen, so the last state was not necessarily seen either. */
   readonly finalStateUnknown: boolean;
 }

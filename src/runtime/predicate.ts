@@ -1,5 +1,5 @@
 // Predicates decide which events reach a handler. All predicates of one source must agree.
-import { identityOf, type KubernetesObject } from '../api/object.ts';
+import type { KnownObject } from '../kube/watched-object.ts';
 import type { CreateEvent, DeleteEvent, UpdateEvent } from './handler.ts';
 
 export interface Predicate {
@@ -15,7 +15,7 @@ export function predicateFuncs(functions: Partial<Predicate>): Predicate {
 }
 
 /** Judges the object of the event; of an update the new one. */
-export function objectPredicate(accepts: (object: KubernetesObject) => boolean): Predicate {
+export function objectPredicate(accepts: (object: KnownObject) => boolean): Predicate {
   return {
     create: ({ object }) => accepts(object),
     update: ({ after }) => accepts(after),
@@ -25,7 +25,7 @@ export function objectPredicate(accepts: (object: KubernetesObject) => boolean):
 
 /** Drops repetitions: resyncs, and objects that a new list brings as they were. */
 export const resourceVersionChanged: Predicate = predicateFuncs({
-  update: ({ before, after }) => identityOf(before).resourceVersion !== identityOf(after).resourceVersion,
+  update: ({ before, after }) => before.identity.resourceVersion !== after.identity.resourceVersion,
 });
 
 export function and(...predicates: readonly Predicate[]): Predicate {

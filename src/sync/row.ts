@@ -6,7 +6,6 @@ import { CodedError, messageOf } from '../base/errors.ts';
 import { contentHash } from '../base/hash.ts';
 import type { JsonObject } from '../base/json.ts';
 import type { Logger } from '../base/logger.ts';
-import { wholeObject } from '../kube/lazy-object.ts';
 import { encodeObject } from '../proto/encode.ts';
 import { columnValues, NO_TIME, storableTime, unfitColumns } from '../storage/columns.ts';
 import type { ObjectRow } from '../storage/row.ts';
@@ -53,10 +52,9 @@ export function toRow(
  */
 export function storedForm(
   kind: KindDefinition,
-  received: KubernetesObject,
+  object: KubernetesObject,
   sensitive: SensitiveValues,
 ): KubernetesObject {
-  const object = wholeObject(received);
   const metadata = withoutLastApplied(withoutManagedFields(object.metadata));
   const stored = metadata === object.metadata ? object : { ...object, metadata };
   return sealObject(kind, storable(stored) as JsonObject, sensitive) as KubernetesObject;

@@ -110,7 +110,7 @@ export class World {
     do {
       const from = continueToken === undefined ? {} : { continueToken };
       const page = await this.client.list(resource, { limit: 1000, metadataOnly: true, ...from }, never);
-      items.push(...page.items);
+      items.push(...page.items.map((item) => item.parse()));
       ({ continueToken } = page);
     } while (continueToken !== undefined);
     return items;

@@ -77,8 +77,8 @@ function startPipeline(client: HttpKubeClient, events: number, reads: boolean): 
     ],
     reconcile: (key) => {
       const object = store.get(key);
-      if (reads && object?.['spec'] === undefined) settled.reject(new CodedError('BENCH_FAILED', 'no spec'));
-      if (object !== undefined) store.release(key, object.metadata.resourceVersion);
+      if (reads && object?.parse()['spec'] === undefined) settled.reject(new CodedError('BENCH_FAILED', 'no spec'));
+      if (object !== undefined) store.release(key, object.identity.resourceVersion);
       reconciled += 1;
       // Objects for which the store had no room were never held; of a list each is reconciled once.
       if (received >= events && store.heldCount === 0 && reconciled >= store.size) settled.resolve(undefined);

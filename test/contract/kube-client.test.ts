@@ -33,7 +33,7 @@ function contract(title: string, subject: () => Subject): void {
     const list = async () => (await subject().client.list(resource, { limit: 500 }, signal)).items;
     const { signal } = new AbortController();
     const find = async (name: string): Promise<KubernetesObject | undefined> =>
-      (await list()).find((object) => object.metadata.name === name);
+      (await list()).find(({ identity }) => identity.name === name)?.parse();
     const failsWith = (reason: KubeReason, call: Promise<unknown>) =>
       assert.rejects(call, (error) => isKubeError(error, reason));
 
@@ -45,7 +45,7 @@ function contract(title: string, subject: () => Subject): void {
         const options = { limit: 2, ...(continueToken === undefined ? {} : { continueToken }) };
         const page = await subject().client.list(resource, options, signal);
         assert.ok(page.items.length <= 2);
-        names.push(...page.items.map((object) => object.metadata.name));
+        names.push(...page.items.map(({ identity }) => identity.name));
         ({ continueToken } = page);
       } while (continueToken !== undefined);
       for (const name of ['page-a', 'page-b', 'page-c']) assert.ok(names.includes(name));
@@ -88,7 +88,7 @@ function contract(title: string, subject: () => Subject): void {
         const selection = { namespace: NS, ...(name === undefined ? {} : { name }) };
         const answer = await subject().client.newest(resource, selection, new AbortController().signal);
         assert.ok(BigInt(answer.resourceVersion) >= BigInt(metadata.resourceVersion), answer.resourceVersion);
-        return answer.object?.metadata;
+        return answer.object;
       };
       assert.deepEqual([await newest(), await newest('nothing-has-it')], [undefined, undefined]);
       const { uid, resourceVersion } = (await newest('newest')) ?? {};
@@ -249,7 +249,7 @@ describe('with a real control plane', () => {
     const options = { namespace: NS, labelSelector: 'pick=me', metadataOnly: true, limit: 10 };
     const { items } = await client.list(resource, options, new AbortController().signal);
     assert.deepEqual(
-      items.map((item) => [item.metadata.name, item['spec']]),
+      items.map((item) => [item.identity.name, item.parse()['spec']]),
       [['labelled', undefined]],
     );
     const nothing = { ...options, labelSelector: 'pick=none' };
@@ -288,7 +288,7 @@ describe('with a real control plane', () => {
   it('never gives managedFields', async () => {
     const { items } = await client.list(resource, { limit: 500 }, new AbortController().signal);
     assert.ok(items.length > 0);
-    for (const item of items) assert.equal(item.metadata['managedFields'], undefined);
+    for (const item of items) assert.equal(item.parse().metadata['managedFields'], undefined);
   });
 
   it('answers NotFound for a resource that is not installed', async () => {
@@ -311,13 +311,13 @@ describe('with a real control plane', () => {
       const names: string[] = [];
       const stop = new AbortController().signal;
       for await (const { items } of pagesOf(forgetful, resource, { namespace: NS, consistency }, stop))
-        names.push(...items.map(({ metadata }) => metadata.name));
+        names.push(...items.map(({ identity }) => identity.name));
       return names;
     };
     const all = (await client.list(resource, { namespace: NS, limit: 500 }, new AbortController().signal)).items;
     assert.deepEqual(
       await namesBy('each-page'),
-      all.map(({ metadata }) => metadata.name),
+      all.map(({ identity }) => identity.name),
     );
     await assert.rejects(namesBy('one-version'), (error) => isKubeError(error, 'Expired'));
   });

@@ -43,7 +43,9 @@ describe('the event recorder on the real API server', () => {
     client.create(configMaps, 'default', { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name } });
   const eventsAbout = async (name: string, namespace = 'default'): Promise<readonly KubernetesObject[]> => {
     const page = await client.list(events, { namespace, limit: 500 }, new AbortController().signal);
-    return page.items.filter((event) => (event['regarding'] as { name: string }).name === name);
+    return page.items
+      .map((item) => item.parse())
+      .filter((event) => (event['regarding'] as { name: string }).name === name);
   };
 
   it('writes an Event that the API server accepts and kubectl shows beside the object', async () => {

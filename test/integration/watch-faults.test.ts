@@ -6,13 +6,12 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { type ControlPlane, startControlPlane } from '../../hack/local/control-plane.ts';
 import { startTcpProxy, type TcpProxy } from '../../hack/local/tcp-proxy.ts';
-import { objectKey } from '../../src/api/object.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import { KubeError } from '../../src/kube/errors.ts';
 import { HttpKubeClient } from '../../src/kube/http/http-client.ts';
 import { PooledTransport } from '../../src/kube/http/transport.ts';
 import { Informer } from '../../src/kube/informer.ts';
-import { FullStore } from '../../src/kube/store.ts';
+import { IdentityStore } from '../../src/kube/store.ts';
 import { eventually } from '../support/eventually.ts';
 import { RecordingLogger } from '../support/recording-logger.ts';
 
@@ -26,7 +25,7 @@ describe('an informer under faults', () => {
   let direct: HttpKubeClient;
   /** Watches, through the proxy. */
   let watching: HttpKubeClient;
-  let informer: Informer<FullStore>;
+  let informer: Informer;
   let finished: Promise<void>;
   const logger = new RecordingLogger();
   const stop = new AbortController();
@@ -47,12 +46,12 @@ describe('an informer under faults', () => {
       new HttpKubeClient(new PooledTransport({ kubeconfig: path, context: '', clock: systemClock }));
     direct = clientFor(controlPlane.kubeconfig);
     watching = clientFor(kubeconfig);
-    const store = new FullStore();
+    const store = new IdentityStore();
     informer = new Informer({ client: watching, resource, store, clock: systemClock, logger });
     informer.addHandler({
-      add: (object) => told.set(objectKey(object), versionOf(object.metadata)),
-      update: (_before, object) => told.set(objectKey(object), versionOf(object.metadata)),
-      delete: (object) => told.delete(objectKey(object)),
+      add: ({ key, identity }) => told.set(key, versionOf(identity)),
+      update: (_before, { key, identity }) => told.set(key, versionOf(identity)),
+      delete: ({ key }) => told.delete(key),
     });
     finished = informer.run(stop.signal);
     await eventually(() => assert.ok(informer.synced));
@@ -90,7 +89,7 @@ describe('an informer under faults', () => {
   const settles = (): Promise<void> =>
     eventually(async () => {
       const { items } = await direct.list(resource, { limit: 500 }, new AbortController().signal);
-      const server = new Map(items.map((item) => [objectKey(item), versionOf(item.metadata)]));
+      const server = new Map(items.map(({ key, identity }) => [key, versionOf(identity)]));
       assert.deepEqual(new Map([...told].sort()), new Map([...server].sort()));
       assert.equal(informer.store.size, server.size);
     }, 60_000);

@@ -102,9 +102,9 @@ interface Row {
 async function compare(bundle: Bundle, client: KubeClient, workload: Workload): Promise<readonly string[]> {
   const rows = await rowsOf(bundle);
   const { items } = await client.list(resource, { namespace: NAMESPACE, limit: 5000 }, new AbortController().signal);
-  const live = new Map(items.map((object) => [object.metadata.uid, object]));
+  const live = new Map(items.map((item) => [item.identity.uid, item.parse()]));
   return [
-    ...items.flatMap((object) => aboutLive(object, rows.get(object.metadata.uid))),
+    ...[...live].flatMap(([uid, object]) => aboutLive(object, rows.get(uid))),
     ...[...rows].flatMap(([uid, row]) =>
       !live.has(uid) && (row.state === 'live' || row.state === 'evicting') ? [`extra: ${uid} is ${row.state}`] : [],
     ),

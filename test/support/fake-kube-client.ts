@@ -15,6 +15,7 @@ import type {
   WriteOptions,
 } from '../../src/kube/client.ts';
 import { KubeError } from '../../src/kube/errors.ts';
+import { asWatched } from '../../src/kube/watched-object.ts';
 import { applyJsonPatch } from './apply-json-patch.ts';
 
 interface LoggedEvent {
@@ -80,7 +81,7 @@ export class FakeKubeClient implements KubeClient {
     const all = [...this.#objects.values()];
     const end = offset + options.limit;
     return Promise.resolve({
-      items: all.slice(offset, end),
+      items: all.slice(offset, end).map((object) => asWatched(object)),
       resourceVersion: String(this.#version),
       continueToken: end < all.length ? String(end) : undefined,
     });
@@ -90,7 +91,7 @@ export class FakeKubeClient implements KubeClient {
     return Promise.resolve().then(() => {
       this.#enter('version');
       if (!this.installed) throw new KubeError('NotFound', `no resource ${resource.plural}`);
-      return { resourceVersion: String(this.#version), object: this.#objects.get(`${namespace}/${name}`) };
+      return { resourceVersion: String(this.#version), object: this.#objects.get(`${namespace}/${name}`)?.metadata };
     });
   }
 
@@ -105,7 +106,7 @@ export class FakeKubeClient implements KubeClient {
     while (!signal.aborted) {
       for (const event of this.#events.filter(({ version }) => version > from)) {
         from = event.version;
-        yield [{ type: event.type, object: event.object }];
+        yield [{ type: event.type, object: asWatched(event.object) }];
       }
       await this.#nextChange(signal);
       const failure = this.#takeFailure('stream');
@@ -115,7 +116,7 @@ export class FakeKubeClient implements KubeClient {
 
   *#initialEvents(): Generator<readonly WatchEvent[]> {
     const resourceVersion = String(this.#version);
-    yield [...this.#objects.values()].map((object) => ({ type: 'ADDED', object }));
+    yield [...this.#objects.values()].map((object) => ({ type: 'ADDED', object: asWatched(object) }));
     const failure = this.#takeFailure('initial-events');
     if (failure !== undefined) throw failure;
     yield [{ type: 'BOOKMARK', resourceVersion, initialEventsEnd: true }];

@@ -6,6 +6,7 @@ import { hasFinalizer, isMarkedDeleting, isMarkedImmutable, type KubernetesObjec
 import { systemClock } from '../../src/base/clock.ts';
 import type { JsonPatch, KubeClient } from '../../src/kube/client.ts';
 import { KubeError } from '../../src/kube/errors.ts';
+import { asWatched } from '../../src/kube/watched-object.ts';
 import { encodeObject } from '../../src/proto/encode.ts';
 import { StorageUnavailableError } from '../../src/storage/errors.ts';
 import type { MetadataStorage } from '../../src/storage/metadata-storage.ts';
@@ -171,7 +172,7 @@ class World {
 
   #work(actor: Actor, { client, storage }: Run, read: KubernetesObject | undefined): Promise<unknown> {
     const logger = new RecordingLogger();
-    const getObject = () => Promise.resolve(read);
+    const getObject = () => Promise.resolve(asWatched(read));
     switch (actor) {
       case 'first':
       case 'second': {

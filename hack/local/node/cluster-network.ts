@@ -13,7 +13,8 @@ import { createLogger } from '../../../src/base/logger.ts';
 import { HttpKubeClient } from '../../../src/kube/http/http-client.ts';
 import { PooledTransport } from '../../../src/kube/http/transport.ts';
 import { Informer } from '../../../src/kube/informer.ts';
-import { FullStore } from '../../../src/kube/store.ts';
+import { IdentityStore } from '../../../src/kube/store.ts';
+import type { KnownObject } from '../../../src/kube/watched-object.ts';
 import type { ControlPlane } from '../control-plane.ts';
 import { kubeconfigText } from '../kubeconfig.ts';
 import { onlyOnce } from '../only-once.ts';
@@ -44,13 +45,15 @@ export async function startClusterNetwork(controlPlane: ControlPlane): Promise<C
   });
   const client = new HttpKubeClient(transport);
   const informers = [SERVICES, SLICES, NODES].map(
-    (resource) => new Informer({ client, resource, store: new FullStore(), clock: systemClock, logger }),
+    (resource) => new Informer({ client, resource, store: new IdentityStore(), clock: systemClock, logger }),
   );
-  const running = informers.map((informer) => informer.run(signal));
-  const [services, slices, nodes] = informers.map(({ store }) => (): readonly KubernetesObject[] => [
-    ...store.values(),
-  ]) as [NetworkState['services'], NetworkState['slices'], NetworkState['nodes']];
+  const [services, slices, nodes] = informers.map(objectsOf) as [
+    NetworkState['services'],
+    NetworkState['slices'],
+    NetworkState['nodes'],
+  ];
   const state: NetworkState = { services, slices, nodes };
+  const running = informers.map((informer) => informer.run(signal));
   const resolve = (host: string, port: number): Destination => routeTo(host, port, state);
   const server = await startEgress(controlPlane.egressSocket, resolve);
   const stop = onlyOnce(async () => {
@@ -65,6 +68,15 @@ export async function startClusterNetwork(controlPlane: ControlPlane): Promise<C
     throw new CodedError('LOCAL_NETWORK', 'The cluster network could not read Services from the API server in time.');
   }
   return { resolve, connect: (host, port) => connectTo(resolve(host, port)), stop };
+}
+
+function objectsOf(informer: Informer): () => readonly KubernetesObject[] {
+  const objects = new Map<string, KubernetesObject>();
+  const keep = ({ key, watched }: KnownObject): void => {
+    if (watched !== undefined) objects.set(key, watched.parse());
+  };
+  informer.addHandler({ add: keep, update: (_, after) => keep(after), delete: ({ key }) => objects.delete(key) });
+  return () => [...objects.values()];
 }
 
 /** It may read what kube-proxy may read, and nothing else. */

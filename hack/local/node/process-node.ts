@@ -7,10 +7,11 @@ import { untilAborted } from '../../../src/base/abort.ts';
 import { systemClock } from '../../../src/base/clock.ts';
 import { CodedError } from '../../../src/base/errors.ts';
 import type { Logger } from '../../../src/base/logger.ts';
+import type { ResourceHandler } from '../../../src/kube/handler.ts';
 import { HttpKubeClient } from '../../../src/kube/http/http-client.ts';
 import { PooledTransport } from '../../../src/kube/http/transport.ts';
 import { Informer } from '../../../src/kube/informer.ts';
-import { FullStore } from '../../../src/kube/store.ts';
+import { IdentityStore } from '../../../src/kube/store.ts';
 import { EventRecorder } from '../../../src/runtime/event-recorder.ts';
 import { AddressPool } from './address-pool.ts';
 import type { NodeConfiguration } from './configuration.ts';
@@ -46,7 +47,7 @@ export async function runProcessNode(
   if (unshare === undefined) logger.warn({}, 'No private mounts: volumes are below the folder that POD_ROOT names');
   const context = { configuration, client, objects, addresses, recorder, unshare, clock, logger };
   const selection = { fieldSelector: `spec.nodeName=${configuration.name}` };
-  const store = new FullStore();
+  const store = new IdentityStore();
   const informer = new Informer({ client, resource: PODS, store, clock, logger, selection });
   const orphans = new Set(readdirSync(join(configuration.stateDirectory, 'pods')));
   const registration = informer.addHandler(handlerOf(workers, context, orphans));
@@ -64,21 +65,17 @@ export async function runProcessNode(
   await client.close();
 }
 
-function handlerOf(
-  workers: Map<string, PodWorker>,
-  context: NodeContext,
-  orphans: Set<string>,
-): Parameters<Informer<FullStore>['addHandler']>[0] {
+function handlerOf(workers: Map<string, PodWorker>, context: NodeContext, orphans: Set<string>): ResourceHandler {
   return {
-    add: (object) => {
-      const { uid } = object.metadata;
+    add: ({ identity: { uid }, watched }) => {
       orphans.delete(uid);
-      const worker = new PodWorker(asPod(object), context, () => workers.delete(uid));
+      if (watched === undefined) return;
+      const worker = new PodWorker(asPod(watched.parse()), context, () => workers.delete(uid));
       workers.set(uid, worker);
       worker.wake();
     },
-    update: (_before, object) => workers.get(object.metadata.uid)?.update(asPod(object)),
-    delete: (object) => workers.get(object.metadata.uid)?.remove(),
+    update: (_before, after) => workers.get(after.identity.uid)?.update(asPod(after.parse())),
+    delete: ({ identity }) => workers.get(identity.uid)?.remove(),
   };
 }
 

@@ -111,7 +111,8 @@ async function registrationsOf(
   const resource: Resource = { group: GROUP, version: 'v1', plural };
   const labelSelector = `${BUNDLE_LABEL}=${BUNDLE_NAME}`;
   const { items } = await client.list(resource, { limit: PAGE, labelSelector }, signal);
-  return items.flatMap((item) => {
+  return items.flatMap((listed) => {
+    const item = listed.parse();
     const clients = clientConfigs(item);
     // Another installation has its webhook in another namespace.
     if (clients.length === 0 || clients.some(({ service }) => service?.namespace !== namespace)) return [];

@@ -52,5 +52,5 @@ export async function uninstallPhase(
 ): Promise<ReturnType<typeof phaseOf>> {
   const selection = { namespace, fieldSelector: `metadata.name=${UNINSTALL_MARKER}` };
   const { items } = await client.list(configMaps, { ...selection, limit: 1 }, signal);
-  return phaseOf(items[0]);
+  return phaseOf(items[0]?.parse());
 }

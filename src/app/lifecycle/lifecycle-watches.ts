@@ -28,7 +28,7 @@ const watched: readonly WatchedResource[] = [
 
 interface LifecycleWatch {
   readonly name: string;
-  readonly informer: Informer<IdentityStore>;
+  readonly informer: Informer;
   readonly source: Source;
 }
 

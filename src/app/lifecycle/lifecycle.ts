@@ -98,7 +98,7 @@ function repositoryOfPod({
   const ask = async (): Promise<string | undefined> => {
     const one = { namespace, fieldSelector: `metadata.name=${podName ?? ''}`, limit: 1 };
     const { items } = await client.list(pods, one, AbortSignal.timeout(RECONCILE_TIMEOUT_MS));
-    const containers: unknown = valueAt(items[0], ['spec', 'containers']);
+    const containers: unknown = valueAt(items[0]?.parse(), ['spec', 'containers']);
     const image: unknown = Array.isArray(containers) ? valueAt(containers[0], ['image']) : undefined;
     return typeof image === 'string' ? repositoryOf(image) : undefined;
   };

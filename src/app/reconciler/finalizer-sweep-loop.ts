@@ -1,5 +1,4 @@
 // One controller adds the finalizer to the unguarded objects of all kinds: they are few, and share one pace.
-import { objectKey } from '../../api/object.ts';
 import { TokenBucket } from '../../base/token-bucket.ts';
 import { Controller } from '../../runtime/controller.ts';
 import { enqueueMapped } from '../../runtime/handler.ts';
@@ -73,8 +72,8 @@ function unguardedSource({ kind, informer, completeness }: KindLoop): Source {
   const source = kindSource({
     name: kind.plural,
     informer: () => informer,
-    handler: enqueueMapped((object) => [`${kind.plural}/${objectKey(object)}`]),
-    predicates: [objectPredicate((object) => completeness.coverage.unguarded.has(objectKey(object)))],
+    handler: enqueueMapped(({ key }) => [`${kind.plural}/${key}`]),
+    predicates: [objectPredicate(({ key }) => completeness.coverage.unguarded.has(key))],
   });
   return sourceFunc(source.name, (context, signal) => source.start(context, signal));
 }

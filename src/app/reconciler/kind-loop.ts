@@ -37,7 +37,7 @@ const RECONCILE_MS = 60_000;
 
 export interface KindLoop {
   readonly kind: KindDefinition;
-  readonly informer: Informer<IdentityStore>;
+  readonly informer: Informer;
   readonly objects: HeldObjects;
   readonly controller: Controller;
   readonly completeness: Completeness;

@@ -1,8 +1,8 @@
 import { UNINSTALL_MARKER } from '../../api/names.ts';
-import { objectKey } from '../../api/object.ts';
 import { Informer } from '../../kube/informer.ts';
 import { configMaps } from '../../kube/resources.ts';
-import { FullStore } from '../../kube/store.ts';
+import { IdentityStore } from '../../kube/store.ts';
+import type { KnownObject } from '../../kube/watched-object.ts';
 import type { Runnable } from '../../runtime/runnable-group.ts';
 import { phaseOf, type UninstallPhase } from '../../sync/uninstall/uninstall-marker.ts';
 import type { Parts } from './kind-loop.ts';
@@ -25,14 +25,19 @@ export function watchUninstallMarker(
   onActive: () => void,
 ): UninstallWatch {
   const { namespace } = configuration.kubernetes;
-  const store = new FullStore();
   const selection = { namespace, fieldSelector: `metadata.name=${UNINSTALL_MARKER}` };
-  const informer = new Informer({ client, resource: configMaps, store, clock, logger, selection, watchdog });
-  const key = objectKey({ metadata: { namespace, name: UNINSTALL_MARKER } });
-  const current = (): UninstallPhase => phaseOf(store.get(key));
+  const informer = new Informer({
+    client,
+    resource: configMaps,
+    store: new IdentityStore(),
+    clock,
+    logger,
+    selection,
+    watchdog,
+  });
   let known: UninstallPhase = 'active';
-  const changed = (): void => {
-    const phase = current();
+  const read = ({ watched }: KnownObject): void => become(phaseOf(watched?.parse()));
+  const become = (phase: UninstallPhase): void => {
     if (phase === known) return;
     known = phase;
     if (phase === 'active') {
@@ -45,9 +50,9 @@ export function watchUninstallMarker(
       );
     }
   };
-  informer.addHandler({ add: changed, update: changed, delete: changed });
+  informer.addHandler({ add: read, update: (_, after) => read(after), delete: () => become('active') });
   return {
-    phase: () => (informer.synced ? current() : undefined),
+    phase: () => (informer.synced ? known : undefined),
     runnable: { name: 'watch uninstall marker', group: 'cache', run: (signal) => informer.run(signal) },
   };
 }

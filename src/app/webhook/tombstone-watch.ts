@@ -13,7 +13,7 @@ import type { Configuration } from '../../config/schema.ts';
 import { findTombstone, TOMBSTONES_CONFIG_MAP, type TombstoneData } from '../../gitops/tombstone-index.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { configMaps } from '../../kube/resources.ts';
-import type { ObjectStore } from '../../kube/store.ts';
+import type { KnownObject } from '../../kube/watched-object.ts';
 import type { WebhookMetrics } from '../../metrics/metrics.ts';
 import { createWatchdog } from '../health.ts';
 
@@ -38,17 +38,13 @@ export function watchTombstones(
 ): TombstoneIndex & { stop(): Promise<void> } {
   if (!enabled) return { find: () => undefined, stop: () => Promise.resolve() };
   const stopped = new AbortController();
-  const watched: { store?: ObjectStore } = {};
-  const key = `${namespace}/${TOMBSTONES_CONFIG_MAP}`;
+  let data: TombstoneData = {};
   const { signal } = stopped;
   const watchdog = createWatchdog(tools.clock, tools.logger, tools.metrics);
-  const follower = follow(namespace, { ...tools, watchdog, signal, use: (store) => (watched.store = store) });
+  const follower = follow(namespace, { ...tools, watchdog, signal, use: (read) => (data = read) });
   const running = Promise.all([follower, watchdog.run(signal)]);
   return {
-    find: (name) => {
-      const data = valueAt(watched.store?.get(key), ['data']);
-      return isJsonObject(data) ? findTombstone(data as TombstoneData, name) : undefined;
-    },
+    find: (name) => findTombstone(data, name),
     stop: async () => {
       stopped.abort();
       await running;
@@ -61,25 +57,39 @@ async function follow(
   tools: Tools & {
     readonly watchdog: Watchdog;
     readonly signal: AbortSignal;
-    readonly use: (store: ObjectStore) => void;
+    readonly use: (data: TombstoneData) => void;
   },
 ): Promise<void> {
   const { client, clock, logger, watchdog, signal, use } = tools;
   await repeat({ clock, periodMs: RETRY_MS, signal }, async () => {
     try {
-      const [{ Informer }, { FullStore }] = await Promise.all([
+      const [{ Informer }, { IdentityStore }] = await Promise.all([
         import('../../kube/informer.ts'),
         import('../../kube/store.ts'),
       ]);
-      const store = new FullStore();
       const selection = { namespace, fieldSelector: `metadata.name=${TOMBSTONES_CONFIG_MAP}` };
       const informer = new Informer({
-        ...{ client: await client(), resource: configMaps, store, clock, logger, selection, watchdog },
+        ...{
+          client: await client(),
+          resource: configMaps,
+          store: new IdentityStore(),
+          clock,
+          logger,
+          selection,
+          watchdog,
+        },
       });
-      use(store);
+      const read = ({ watched }: KnownObject): void => use(dataOf(watched?.parse()));
+      use({});
+      informer.addHandler({ add: read, update: (_, after) => read(after), delete: () => use({}) });
       await Promise.race([informer.run(signal), untilAborted(signal)]);
     } catch (error) {
       logger.warn({ err: error }, 'Cannot watch the names of archived objects yet; creates under them are allowed');
     }
   });
+}
+
+function dataOf(configMap: unknown): TombstoneData {
+  const data = valueAt(configMap, ['data']);
+  return isJsonObject(data) ? (data as TombstoneData) : {};
 }

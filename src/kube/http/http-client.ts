@@ -18,9 +18,10 @@ import type {
   WriteOptions,
 } from '../client.ts';
 import { PageTooLargeError } from '../errors.ts';
+import type { WatchedObject } from '../watched-object.ts';
 import { type Pace, readBody } from './body.ts';
 import { splitList } from './json-scan.ts';
-import { readLazily, readWhole } from './received-object.ts';
+import { readReceived, readWhole } from './received-object.ts';
 import { explained, isNamedBy, testsHold } from './refusal.ts';
 import { type Call, type Transport, unavailable } from './transport.ts';
 import { watchStream } from './watch-stream.ts';
@@ -74,7 +75,7 @@ export class HttpKubeClient implements KubeClient {
     const named = name === undefined ? {} : { fieldSelector: `metadata.name=${name}` };
     const options = { ...selection, ...named, limit: 1, metadataOnly: true };
     const { resourceVersion, items } = await this.list(resource, options, signal);
-    return { resourceVersion, object: name === undefined ? undefined : items[0] };
+    return { resourceVersion, object: name === undefined ? undefined : items[0]?.identity };
   }
 
   watch(resource: Resource, options: WatchOptions, signal: AbortSignal): AsyncIterable<readonly WatchEvent[]> {
@@ -186,11 +187,11 @@ export class HttpKubeClient implements KubeClient {
 async function parsePage(body: Buffer): Promise<ListPage> {
   const parts = splitList(body);
   if (parts === undefined) throw unavailable('the answer is not a list', undefined);
-  const items: KubernetesObject[] = [];
+  const items: WatchedObject[] = [];
   let sliceStart = performance.now();
   for (const item of parts.items) {
     // A copy, so that one object that is kept does not keep the page.
-    items.push(readable(() => readLazily(Buffer.from(item))));
+    items.push(readable(() => readReceived(Buffer.from(item))));
     if (performance.now() - sliceStart < SLICE_MS) continue;
     await yieldToEventLoop();
     sliceStart = performance.now();

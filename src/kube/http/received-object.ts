@@ -1,15 +1,9 @@
 // Objects out of the bytes of an answer, without `metadata.managedFields`: a quarter of a typical object, changed by
 // every write, and of no use here. Only the object's own are dropped; a pod template inside its spec keeps everything.
-import {
-  type Identity,
-  type KubernetesObject,
-  type Marks,
-  type ObjectMeta,
-  withoutManagedFields,
-} from '../../api/object.ts';
+import { type Identity, type KubernetesObject, type Marks, objectKey, withoutManagedFields } from '../../api/object.ts';
 import { isJsonObject } from '../../base/json.ts';
 import { parseLossless } from '../../base/lossless-json.ts';
-import { type Content, lazyObject } from '../lazy-object.ts';
+import { asWatched, type WatchedObject } from '../watched-object.ts';
 import {
   afterValue,
   bytesWithout,
@@ -26,13 +20,9 @@ const BACKSLASH = 0x5c;
 const METADATA = 'metadata';
 const METADATA_KEY = Buffer.from(`${METADATA}"`);
 
-/**
- * The object, of which only the identity is read now; the rest is parsed when it is asked for. Keeps the bytes until then.
- * Throws where they are no JSON: now, or when asked.
- */
-export function readLazily(bytes: Buffer): KubernetesObject {
-  const found = findIdentity(bytes);
-  return found === undefined ? readWhole(bytes) : lazyObject(found.identity, found);
+/** Reads the identity only, and keeps the bytes. Throws where they are no object, now or when it is parsed. */
+export function readReceived(bytes: Buffer): WatchedObject {
+  return findIdentity(bytes) ?? asWatched(readWhole(bytes));
 }
 
 export function readWhole(bytes: Buffer): KubernetesObject {
@@ -53,38 +43,36 @@ function parseWithout(bytes: Buffer, fields: Member | undefined): KubernetesObje
 }
 
 /** An object that was received, and what a scan has found in it. */
-class Received implements Content {
+class Received implements WatchedObject {
   readonly identity: Identity;
+  readonly key: string;
   #bytes: Buffer;
   /** Of the value of the metadata. */
   readonly #start: number;
-  #end: number;
   /** Undefined where none, or not surely one, is there. */
   #managedFields: Member | undefined;
 
-  constructor(identity: Identity, bytes: Buffer, metadata: readonly [start: number, end: number], fields?: Member) {
+  constructor(identity: Identity, bytes: Buffer, metadataStart: number, fields?: Member) {
     this.identity = identity;
+    this.key = objectKey({ metadata: identity });
     this.#bytes = bytes;
-    [this.#start, this.#end] = metadata;
+    this.#start = metadataStart;
     this.#managedFields = fields;
+  }
+
+  get watched(): this {
+    return this;
   }
 
   get bytes(): number {
     return this.#bytes.length;
   }
 
-  metadata(): ObjectMeta {
-    const bytes = this.#bytes.subarray(this.#start, this.#end);
-    const fields = this.#managedFields;
-    if (fields === undefined) return withoutManagedFields(parseLossless(bytes.toString('utf8')) as ObjectMeta);
-    return parseLossless(textWithout(bytes, shifted(fields, -this.#start))) as ObjectMeta;
-  }
-
   marks(): Marks {
     return findMarks(this.#bytes, this.#start);
   }
 
-  whole(): KubernetesObject {
+  parse(): KubernetesObject {
     return parseWithout(this.#bytes, this.#managedFields);
   }
 
@@ -92,7 +80,6 @@ class Received implements Content {
     const bytes = this.#bytes;
     const fields = this.#managedFields;
     this.#bytes = fields === undefined ? copyOf(bytes) : bytesWithout(bytes, fields);
-    this.#end -= bytes.length - this.#bytes.length;
     this.#managedFields = undefined;
   }
 }
@@ -101,10 +88,6 @@ function copyOf(bytes: Buffer): Buffer {
   const copy = Buffer.allocUnsafeSlow(bytes.length);
   bytes.copy(copy);
   return copy;
-}
-
-function shifted(member: Member, by: number): Member {
-  return { start: member.start + by, valueStart: member.valueStart + by, end: member.end + by };
 }
 
 /** Undefined where only a parser can tell. */
@@ -116,7 +99,7 @@ function findIdentity(bytes: Buffer): Received | undefined {
     const valueEnd = visitMembers(bytes, valueStart, scan.visit);
     const { identity, managedFields } = scan;
     if (valueEnd === undefined || identity === undefined) return STOP;
-    found.object = new Received(identity, bytes, [valueStart, valueEnd], managedFields);
+    found.object = new Received(identity, bytes, valueStart, managedFields);
     // Of two the last counts, as for a parser.
     found.isLast = isLastMetadata(bytes, valueEnd);
     return found.isLast ? STOP : valueEnd;

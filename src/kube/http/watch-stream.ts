@@ -3,7 +3,7 @@ import { isJsonObject, valueAt } from '../../base/json.ts';
 import type { WatchEvent } from '../client.ts';
 import { KubeError, reasonOfStatus } from '../errors.ts';
 import { splitEvent } from './json-scan.ts';
-import { readLazily, readWhole } from './received-object.ts';
+import { readReceived, readWhole } from './received-object.ts';
 import { unavailable } from './transport.ts';
 
 /** Longest stretch of reading events, and of dealing with them, before the stream yields to the event loop. */
@@ -59,10 +59,7 @@ function broken(error: unknown): KubeError {
 
 const INITIAL_EVENTS_END = 'k8s.io/initial-events-end';
 
-/**
- * One line of a watch. Throws KubeError for an ERROR event and for a line that is no event. Objects are parsed when they
- * are read, see lazyObject.
- */
+/** One line of a watch. Throws KubeError for an ERROR event and for a line that is no event. */
 export function parseEvent(line: Buffer): WatchEvent {
   const parts = splitEvent(line);
   if (parts === undefined) throw new KubeError('Unavailable', 'The watch sent something that is not an event');
@@ -71,7 +68,7 @@ export function parseEvent(line: Buffer): WatchEvent {
     case 'ADDED':
     case 'MODIFIED':
     case 'DELETED':
-      return { type, object: readLazily(object) };
+      return { type, object: readReceived(object) };
     case 'BOOKMARK':
       return bookmark(readWhole(object));
     default:

@@ -80,7 +80,7 @@ async function listAll(
   const items: KubernetesObject[] = [];
   const selection = { namespace, labelSelector: `${INGESTER_LABEL}=${name}` };
   for await (const page of pagesOf(client, resource, { ...selection, consistency: 'each-page' }, signal))
-    items.push(...page.items);
+    items.push(...page.items.map((item) => item.parse()));
   return items;
 }
 

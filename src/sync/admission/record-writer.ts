@@ -80,12 +80,14 @@ export class RecordWriter {
   async #writeCrd(kind: KindDefinition, signal: AbortSignal): Promise<void> {
     const { client } = this.#options;
     const one = { fieldSelector: `metadata.name=${crdName(kind)}`, limit: 1 };
-    const [known] = (await client.list(definitions, { ...one, metadataOnly: true }, signal)).items;
+    const [listed] = (await client.list(definitions, { ...one, metadataOnly: true }, signal)).items;
+    const known = listed?.parse();
     // A CRD that is gone or terminating was recorded before.
     if (known === undefined || known.metadata.deletionTimestamp !== undefined) return;
     const state = `${known.metadata.uid}/${known.metadata.generation ?? 0}`;
     if (this.#seen.get(kind.plural) === state) return;
-    const [crd] = (await client.list(definitions, one, signal)).items;
+    const [whole] = (await client.list(definitions, one, signal)).items;
+    const crd = whole?.parse();
     if (crd === undefined || !isJsonObject(crd['spec'])) return;
     await this.#put(crdEntry(kind.plural, crd['spec']));
     this.#seen.set(kind.plural, `${crd.metadata.uid}/${crd.metadata.generation ?? 0}`);

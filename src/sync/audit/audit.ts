@@ -129,7 +129,7 @@ async function lookFirst(context: AuditContext): Promise<FirstLook> {
 async function* objectsOf(context: AuditContext): AsyncGenerator<KubernetesObject> {
   const { client, resource, signal, clock, pageWaitMs } = context;
   for await (const page of pagesOf(client, resource, { metadataOnly: true, consistency: 'each-page' }, signal)) {
-    yield* page.items;
+    for (const item of page.items) yield item.parse();
     if (isAborted(signal)) return;
     if (page.continueToken !== undefined && pageWaitMs > 0) await sleep(clock, pageWaitMs, signal);
   }

@@ -3,6 +3,7 @@ import { objectKey } from '../../api/object.ts';
 import { sleep } from '../../base/clock.ts';
 import { CodedError, messageOf } from '../../base/errors.ts';
 import { getSame } from '../../kube/found.ts';
+import { asWatched } from '../../kube/watched-object.ts';
 import type { ReconcileResult } from '../../runtime/reconcile.ts';
 import type { StoredObject } from '../../storage/metadata-storage.ts';
 import type { FlowOptions } from '../flows/flow.ts';
@@ -43,7 +44,7 @@ async function evict(chosen: Chosen, flow: FlowOptions, signal: AbortSignal): Pr
   const read = (): Promise<KubernetesObject | undefined> => getSame(client, resource, chosen);
   const reconciler = new ObjectReconciler({
     ...flow,
-    getObject: read,
+    getObject: async () => asWatched(await read()),
     recordEvent: (object, reason, note) => {
       if (reason === 'Retained' || reason === 'RecreatedAfterEviction') retained.push(note);
       recordEvent?.(object, reason, note);

@@ -4,6 +4,7 @@ import type { Clock } from '../../base/clock.ts';
 import type { KubeClient, Resource } from '../../kube/client.ts';
 import { pagesOf } from '../../kube/pages.ts';
 import type { StoredIdentity } from '../../storage/metadata-storage.ts';
+import type { Identified } from '../flows/flow.ts';
 import { retention } from '../flows/retention.ts';
 import type { Candidate, Chosen, EvictionRule } from './eviction-rules.ts';
 
@@ -23,7 +24,7 @@ export async function scan(options: ScanOptions, signal: AbortSignal): Promise<r
   const now = clock.now();
   const where = { consistency: 'each-page', ...(namespace === undefined ? {} : { namespace }) } as const;
   for await (const page of pagesOf(client, resource, where, signal)) {
-    for (const object of page.items.filter(isOpen)) {
+    for (const object of page.items.map((item) => item.parse()).filter(isOpen)) {
       for (const [rule, found] of candidates) {
         const candidate = rule.candidate(object, now);
         if (candidate !== undefined) found.push(candidate);
@@ -71,7 +72,7 @@ export class ChosenObjects {
   }
 
   /** Whether the eviction of exactly this state was requested and no rule asks for it any more. */
-  isWithdrawn({ metadata }: KubernetesObject): boolean {
+  isWithdrawn({ metadata }: Identified): boolean {
     return this.#withdrawn.get(metadata.uid)?.resourceVersion === metadata.resourceVersion;
   }
 }

@@ -1,6 +1,6 @@
 import type { KindDefinition } from '../../api/kind.ts';
 import { objectKey } from '../../api/object.ts';
-import type { ObjectStore } from '../../kube/store.ts';
+import type { IdentityStore } from '../../kube/store.ts';
 import type { MetadataStorage, StoredIdentity } from '../../storage/metadata-storage.ts';
 import type { Coverage } from '../startup/coverage.ts';
 import { rowsInCluster } from '../startup/difference.ts';
@@ -8,7 +8,7 @@ import { rowsInCluster } from '../startup/difference.ts';
 export interface RequestedOptions {
   readonly kind: KindDefinition;
   readonly storage: MetadataStorage;
-  readonly store: Pick<ObjectStore, 'identity'>;
+  readonly store: Pick<IdentityStore, 'identity'>;
   readonly coverage: Pick<Coverage, 'isPlain'>;
 }
 

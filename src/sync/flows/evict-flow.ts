@@ -8,7 +8,7 @@
 import { EVICTION_WITHDRAWN_ANNOTATION } from '../../api/names.ts';
 import type { KubernetesObject } from '../../api/object.ts';
 import { done, type ReconcileResult } from '../../runtime/reconcile.ts';
-import { type Flow, preconditions, refuseStale } from './flow.ts';
+import { type Flow, type Identified, preconditions, refuseStale } from './flow.ts';
 import { proveStored } from './proof.ts';
 import { type Retention, retention, retentionByHistory } from './retention.ts';
 
@@ -59,7 +59,7 @@ function retain(flow: Flow, object: KubernetesObject, { reason, note }: Retentio
 // row: the DELETE of the state before fails on its precondition, or came first and the change fails on its own. The new
 // state then makes the row live like any other.
 
-export async function withdrawEviction(flow: Flow, object: KubernetesObject): Promise<void> {
+export async function withdrawEviction(flow: Flow, object: Identified): Promise<void> {
   const { storage, client, clock, kind } = flow.options;
   const { uid, resourceVersion } = object.metadata;
   const stored = await storage.getById(kind, uid);

@@ -1,9 +1,10 @@
 // The finalizer sweep: what slipped past admission gets its finalizer. The watch brings every object by, at the start
 // and later; those without the finalizer become keys of a queue of their own, so that adding it never waits for MySQL.
-import { type KubernetesObject, needsFinalizer, objectKey } from '../../api/object.ts';
+import { needsFinalizer } from '../../api/object.ts';
 import type { Logger } from '../../base/logger.ts';
 import type { KubeClient, Resource } from '../../kube/client.ts';
 import { isKubeError } from '../../kube/errors.ts';
+import type { WatchedObject } from '../../kube/watched-object.ts';
 import { done, type ReconcileResult } from '../../runtime/reconcile.ts';
 import { addFinalizerTo } from '../finalizer.ts';
 import { type FailureListeners, tellFailure } from './failure.ts';
@@ -11,7 +12,7 @@ import { type FailureListeners, tellFailure } from './failure.ts';
 export interface FinalizerSweepOptions extends FailureListeners {
   readonly resource: Resource;
   /** Latest known state of the object, undefined when it is gone. */
-  readonly getObject: (key: string) => Promise<KubernetesObject | undefined>;
+  readonly getObject: (key: string) => Promise<WatchedObject | undefined>;
   readonly client: KubeClient;
   /**
    * Whether finalizers may be added now: `no` while the bundle is uninstalled or removable, `unknown` before that
@@ -41,23 +42,23 @@ export class FinalizerSweep {
     if (mayAddFinalizer() === 'no') return done;
     if (mayAddFinalizer() === 'unknown') return { kind: 'requeue-after', delayMs: UNKNOWN_MS };
     await pace(signal);
-    const object = await getObject(key);
-    if (object === undefined || !needsFinalizer(object) || mayAddFinalizer() !== 'yes') return done;
-    return this.#addFinalizer(object);
+    const found = await getObject(key);
+    if (found === undefined || !needsFinalizer({ metadata: found.marks() }) || mayAddFinalizer() !== 'yes') return done;
+    return this.#addFinalizer(found);
   }
 
-  async #addFinalizer(object: KubernetesObject): Promise<ReconcileResult> {
+  async #addFinalizer(found: WatchedObject): Promise<ReconcileResult> {
     const { kind, failingObjects, onAdded, logger } = this.#options;
-    const { namespace, name, uid } = object.metadata;
+    const { namespace, name, uid } = found.identity;
     try {
-      await addFinalizerTo(this.#options, object);
+      await addFinalizerTo(this.#options, found.parse());
     } catch (error) {
       if (isKubeError(error, 'NotFound')) return done;
       if (isKubeError(error, 'Conflict')) return { kind: 'requeue-after', delayMs: AFTER_CONFLICT_MS };
-      tellFailure(object, error, this.#options);
+      tellFailure(found, error, this.#options);
       throw error;
     }
-    failingObjects?.recovered(kind.kind, objectKey(object));
+    failingObjects?.recovered(kind.kind, found.key);
     onAdded();
     logger.info({ namespace, name, uid }, 'Finalizer added to an object that was created without it');
     return done;

@@ -1,6 +1,6 @@
 // What every flow of the reconciler works with, and the few steps they share.
 import type { KindDefinition } from '../../api/kind.ts';
-import { hasFinalizer, identityOf, type KubernetesObject } from '../../api/object.ts';
+import { hasFinalizer, type Identity, type KubernetesObject } from '../../api/object.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
 import type { KubeClient, ObjectRef, Resource } from '../../kube/client.ts';
@@ -36,7 +36,7 @@ export interface FlowOptions {
   /** Name of the eviction rule that has chosen exactly this state of the object. */
   readonly chosenBy?: (object: KubernetesObject) => string | undefined;
   /** Whether the eviction that was requested of exactly this state is asked for by no rule any more. */
-  readonly isWithdrawn?: (object: KubernetesObject) => boolean;
+  readonly isWithdrawn?: (object: Identified) => boolean;
   readonly pace?: EvictionPace;
   readonly breaker?: DeletionBreaker;
   readonly definitions?: Pick<DefinitionCheck, 'isBeingRemoved'>;
@@ -49,6 +49,11 @@ export interface FlowOptions {
   readonly tombstones?: Pick<TombstoneWriter, 'add'>;
   /** Whether finalizers may be added now; they may unless given. `no` while the bundle is uninstalled. */
   readonly mayAddFinalizer?: () => 'yes' | 'no' | 'unknown';
+}
+
+/** As much of an object as says which one it is, and in which state. */
+export interface Identified {
+  readonly metadata: Identity;
 }
 
 /** How often the uninstall marker is asked until its state is known. */
@@ -74,13 +79,12 @@ export class Flow {
     return this.#gateClosing === undefined ? row : { ...row, gateClosing: this.#gateClosing };
   }
 
-  ref(object: KubernetesObject): ObjectRef {
-    const { namespace, name } = object.metadata;
+  ref({ metadata: { namespace = '', name } }: Identified): ObjectRef {
     return { resource: this.options.resource, namespace, name };
   }
 
-  log(object: KubernetesObject, level: 'debug' | 'info' | 'warn', message: string): void {
-    const { namespace, name, uid, resourceVersion } = identityOf(object);
+  log({ metadata }: Identified, level: 'debug' | 'info' | 'warn', message: string): void {
+    const { namespace, name, uid, resourceVersion } = metadata;
     this.options.logger[level]({ namespace, name, uid, resourceVersion }, message);
   }
 

@@ -1,8 +1,7 @@
-import { identityOf, type KubernetesObject } from '../../api/object.ts';
 import type { KubeClient, Resource } from '../../kube/client.ts';
 import { ifFound } from '../../kube/found.ts';
-import { receivedBytes } from '../../kube/lazy-object.ts';
 import type { IdentityStore } from '../../kube/store.ts';
+import { asWatched, type WatchedObject } from '../../kube/watched-object.ts';
 import type { ReconcileResult } from '../../runtime/reconcile.ts';
 
 /** An object that has to be read first counts as one of the largest that etcd takes. */
@@ -23,19 +22,18 @@ export class HeldObjects {
   }
 
   /** The held object, else what the API server says; undefined where there is none. */
-  async get(key: string): Promise<KubernetesObject | undefined> {
+  async get(key: string): Promise<WatchedObject | undefined> {
     const { client, resource, store } = this.#options;
     const held = store.get(key);
     if (held !== undefined || !store.has(key)) return held;
     const [namespace = '', name = ''] = key.split('/');
-    return ifFound(client.get({ resource, namespace, name }));
+    return asWatched(await ifFound(client.get({ resource, namespace, name })));
   }
 
   /** What it takes to reconcile the object, in bytes as received. */
   bytes(key: string): number {
     const { store } = this.#options;
-    const held = store.get(key);
-    return (held === undefined ? undefined : receivedBytes(held)) ?? (store.has(key) ? UNREAD_BYTES : 0);
+    return store.get(key)?.bytes ?? (store.has(key) ? UNREAD_BYTES : 0);
   }
 
   /** Runs the reconcile, then lets go of the object that was held before it, unless it is to be looked at again. */
@@ -43,7 +41,7 @@ export class HeldObjects {
     const { store } = this.#options;
     const held = store.get(key);
     const result = await reconcile();
-    if (result.kind === 'done' && held !== undefined) store.release(key, identityOf(held).resourceVersion);
+    if (result.kind === 'done' && held !== undefined) store.release(key, held.identity.resourceVersion);
     return result;
   }
 }

@@ -1,8 +1,7 @@
 // One reconcile of one object: classify it, then run the flow of its state. Every flow can be run again from the start
 // at any point; each step is either idempotent or protected by a precondition.
-import { type KubernetesObject, objectKey } from '../../api/object.ts';
 import { isKubeError } from '../../kube/errors.ts';
-import { wholeObject } from '../../kube/lazy-object.ts';
+import type { WatchedObject } from '../../kube/watched-object.ts';
 import { done, type ReconcileResult } from '../../runtime/reconcile.ts';
 import type { ObjectRow } from '../../storage/row.ts';
 import { type Classified, classify } from './classify.ts';
@@ -15,7 +14,7 @@ import { deleteMarked } from './mark-flow.ts';
 
 export interface ReconcilerOptions extends FlowOptions {
   /** Latest known state of the object, undefined when it is gone. */
-  readonly getObject: (key: string) => Promise<KubernetesObject | undefined>;
+  readonly getObject: (key: string) => Promise<WatchedObject | undefined>;
   /** Where objects that cannot be dealt with are listed. */
   readonly failingObjects?: FailingObjects;
 }
@@ -35,7 +34,7 @@ export class ObjectReconciler {
   async reconcile(key: string): Promise<ReconcileResult> {
     const { getObject, kind, failingObjects } = this.#options;
     const flow = new Flow(this.#options);
-    let received: KubernetesObject | undefined;
+    let received: WatchedObject | undefined;
     try {
       received = await getObject(key);
       const result = await this.#run(flow, received);
@@ -51,20 +50,20 @@ export class ObjectReconciler {
   }
 
   /** The client has looked: `NotFound` and `Conflict` are true, and pass by themselves. */
-  #afterFailure(object: KubernetesObject, error: unknown): ReconcileResult {
+  #afterFailure(received: WatchedObject, error: unknown): ReconcileResult {
     if (isKubeError(error, 'NotFound')) {
-      this.#options.failingObjects?.recovered(this.#options.kind.kind, objectKey(object));
+      this.#options.failingObjects?.recovered(this.#options.kind.kind, received.key);
       return done;
     }
     if (isKubeError(error, 'Conflict')) {
-      tellWhyItStays(object, error, this.#options);
+      tellWhyItStays(received, error, this.#options);
       return { kind: 'requeue-after', delayMs: AFTER_CONFLICT_MS };
     }
-    tellFailure(object, error, this.#options);
+    tellFailure(received, error, this.#options);
     throw error;
   }
 
-  async #run(flow: Flow, received: KubernetesObject | undefined): Promise<ReconcileResult> {
+  async #run(flow: Flow, received: WatchedObject | undefined): Promise<ReconcileResult> {
     if (received === undefined) return done;
     const planned = this.#plan(flow, received);
     switch (planned.state) {
@@ -77,16 +76,17 @@ export class ObjectReconciler {
       case 'live': {
         const { storage, isWithdrawn } = this.#options;
         const outcome = await storage.upsert(planned.row);
-        flow.log(received, 'debug', `Synced to MySQL: ${outcome}`);
-        if (outcome === 'unchanged' && isWithdrawn?.(received) === true) await withdrawEviction(flow, received);
+        const stored = { metadata: received.identity };
+        flow.log(stored, 'debug', `Synced to MySQL: ${outcome}`);
+        if (outcome === 'unchanged' && isWithdrawn?.(stored) === true) await withdrawEviction(flow, stored);
         return done;
       }
     }
   }
 
   /** Of a live object only the row goes on: hundreds wait for their transaction at once. */
-  #plan(flow: Flow, received: KubernetesObject): NotLive | { readonly state: 'live'; readonly row: ObjectRow } {
-    const classified = classify(wholeObject(received), this.#options);
+  #plan(flow: Flow, received: WatchedObject): NotLive | { readonly state: 'live'; readonly row: ObjectRow } {
+    const classified = classify(received.parse(), this.#options);
     return classified.state === 'live' ? { state: 'live', row: flow.row(classified.object) } : classified;
   }
 }

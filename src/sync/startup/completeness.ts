@@ -1,13 +1,11 @@
 // What keeps one kind complete beyond its ordinary flows: which objects are unguarded, which left unseen, and what need
 // not be written at the start because MySQL has it already.
-import { identityOf, objectKey } from '../../api/object.ts';
 import { isAborted } from '../../base/abort.ts';
 import { sleep } from '../../base/clock.ts';
 import { messageOf } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 import { waitUntil } from '../../base/repeat.ts';
 import type { Informer } from '../../kube/informer.ts';
-import type { IdentityStore } from '../../kube/store.ts';
 import type { Controller } from '../../runtime/controller.ts';
 import { type Predicate, predicateFuncs } from '../../runtime/predicate.ts';
 import type { ReconcileResult } from '../../runtime/reconcile.ts';
@@ -17,7 +15,7 @@ import { type MissedDeletesContext, type MissedDeletesLimits, markMissedDeletes 
 import { MissedDeletes } from './missed-deletes.ts';
 
 export interface CompletenessOptions extends MissedDeletesContext {
-  readonly informer: Pick<Informer<IdentityStore>, 'store' | 'synced' | 'addHandler'>;
+  readonly informer: Pick<Informer, 'store' | 'synced' | 'addHandler'>;
   /** A copy is enough for no object of the kind: all are evicted. */
   readonly evictsAll: boolean;
   readonly limits: MissedDeletesLimits;
@@ -46,14 +44,14 @@ export class Completeness {
     for (const handler of [this.coverage, this.#missedDeletes]) informer.addHandler(handler);
     const difference = new Difference({
       ...options,
-      listed: () => informer.store.values(),
+      listed: () => informer.store.identities(),
       isPlain: (key) => !evictsAll && this.coverage.isPlain(key),
     });
     this.#difference = difference;
     this.skipUnchanged = predicateFuncs({
       create: ({ object, initial }) => {
         if (!initial || !difference.isUnchanged(object)) return true;
-        informer.store.release(objectKey(object), identityOf(object).resourceVersion);
+        informer.store.release(object.key, object.identity.resourceVersion);
         return false;
       },
     });

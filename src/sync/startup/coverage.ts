@@ -1,13 +1,6 @@
-import {
-  isMarkedDeleting,
-  isMarkedImmutable,
-  type KubernetesObject,
-  type Marked,
-  needsFinalizer,
-  objectKey,
-} from '../../api/object.ts';
+import { isMarkedDeleting, isMarkedImmutable, type Marked, needsFinalizer } from '../../api/object.ts';
 import type { ResourceHandler } from '../../kube/handler.ts';
-import { passingMarks } from '../../kube/lazy-object.ts';
+import type { KnownObject } from '../../kube/watched-object.ts';
 
 /**
  * What the watch shows of the objects of one kind that need more than a copy. Objects are let go once they are dealt
@@ -27,23 +20,22 @@ export class Coverage implements ResourceHandler {
     return !this.#unguarded.has(key) && !this.#leaving.has(key);
   }
 
-  add(object: KubernetesObject): void {
+  add(object: KnownObject): void {
     this.#note(object);
   }
 
-  update(_before: KubernetesObject, after: KubernetesObject): void {
+  update(_before: KnownObject, after: KnownObject): void {
     this.#note(after);
   }
 
-  delete(object: KubernetesObject): void {
-    const key = objectKey(object);
+  delete({ key }: KnownObject): void {
     this.#unguarded.delete(key);
     this.#leaving.delete(key);
   }
 
-  #note(object: KubernetesObject): void {
-    const key = objectKey(object);
-    const marked = { metadata: passingMarks(object) };
+  #note({ key, watched }: KnownObject): void {
+    if (watched === undefined) return;
+    const marked = { metadata: watched.marks() };
     keep(this.#unguarded, key, needsFinalizer(marked));
     keep(this.#leaving, key, isLeaving(marked));
   }

@@ -17,7 +17,7 @@ export async function definitionOf(client: Pick<KubeClient, 'list'>, kind: KindD
   const page = await client.list(definitions, { fieldSelector, limit: 1, metadataOnly: true }, never);
   const [crd] = page.items;
   if (crd === undefined) return { state: 'missing' };
-  const { creationTimestamp, deletionTimestamp } = crd.metadata;
+  const { creationTimestamp, deletionTimestamp } = crd.parse().metadata;
   if (deletionTimestamp !== undefined) return { state: 'terminating' };
   return { state: 'present', since: creationTimestamp === undefined ? undefined : new Date(creationTimestamp) };
 }

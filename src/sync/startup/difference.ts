@@ -2,8 +2,9 @@
 // that are stored as they are cost nothing; rows whose objects are gone are candidates for a missed deletion.
 
 import type { KindDefinition } from '../../api/kind.ts';
-import { identityOf, type KubernetesObject, objectKey } from '../../api/object.ts';
+import type { Identity } from '../../api/object.ts';
 import type { Logger } from '../../base/logger.ts';
+import type { KnownObject } from '../../kube/watched-object.ts';
 import type { MetadataStorage, StoredIdentity } from '../../storage/metadata-storage.ts';
 import type { RowState } from '../../storage/row.ts';
 import {
@@ -17,7 +18,7 @@ import {
 
 export interface DifferenceOptions extends MissedDeletesContext {
   /** Identities of the objects the API server listed; only complete once its list is. */
-  readonly listed: () => Iterable<KubernetesObject>;
+  readonly listed: () => Iterable<Identity>;
   /** Whether a copy is all the object needs. */
   readonly isPlain: (key: string) => boolean;
   readonly limits: MissedDeletesLimits;
@@ -39,7 +40,7 @@ export class Difference {
   async load(): Promise<{ readonly objects: number; readonly rows: number; readonly missing: number }> {
     const { storage, kind, listed } = this.#options;
     const uids = new Set<string>();
-    for (const object of listed()) uids.add(identityOf(object).uid);
+    for (const { uid } of listed()) uids.add(uid);
     const stored = new Map<string, string>();
     const missing: StoredIdentity[] = [];
     let rows = 0;
@@ -61,9 +62,8 @@ export class Difference {
   }
 
   /** Whether MySQL held exactly this state of a live, guarded object when `load` looked. */
-  isUnchanged(object: KubernetesObject): boolean {
-    const { uid, resourceVersion } = identityOf(object);
-    return this.#stored.get(uid) === resourceVersion && this.#options.isPlain(objectKey(object));
+  isUnchanged({ key, identity: { uid, resourceVersion } }: KnownObject): boolean {
+    return this.#stored.get(uid) === resourceVersion && this.#options.isPlain(key);
   }
 
   /** Lets the memory go. From now on nothing is unchanged. */

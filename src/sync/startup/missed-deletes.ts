@@ -1,5 +1,5 @@
-import { type KubernetesObject, objectKey } from '../../api/object.ts';
 import type { ResourceHandler } from '../../kube/handler.ts';
+import type { KnownObject } from '../../kube/watched-object.ts';
 import type { MissedDelete } from '../../storage/metadata-storage.ts';
 
 /** Of one kind, while their rows cannot be ended; the audit finds the others. */
@@ -59,10 +59,8 @@ export class MissedDeletes implements ResourceHandler {
     // The object is there: not deleted.
   }
 
-  delete({ metadata }: KubernetesObject): void {
-    const { uid, resourceVersion } = metadata;
+  delete({ key, identity: { uid, resourceVersion } }: KnownObject): void {
     if (!this.#noting) return;
-    const key = objectKey({ metadata });
     this.#missed.set(key, [...(this.#missed.get(key) ?? []), { uid, resourceVersion }]);
     if (this.#missed.size > MOST_KEYS) this.#forgetOldest();
   }

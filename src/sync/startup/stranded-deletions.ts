@@ -59,7 +59,9 @@ export class StrandedDeletions {
       let count = 0;
       try {
         for await (const { items, bytes = 0 } of pagesOf(client, resource, metadata, signal)) {
-          const stranded = items.filter((object) => isDeleting(object) && hasFinalizer(object));
+          const stranded = items
+            .map((item) => item.parse())
+            .filter((object) => isDeleting(object) && hasFinalizer(object));
           for (const object of stranded.slice(0, Math.max(0, TOLD - count))) onStranded(kind, object);
           count += stranded.length;
           yield bytes;

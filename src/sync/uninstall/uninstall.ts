@@ -109,10 +109,10 @@ async function removeOfBundle(
   const labelSelector = `${BUNDLE_LABEL}=${BUNDLE_NAME},${COMPONENT_LABEL}!=${PROTECTION_COMPONENT}`;
   for (const resource of resources) {
     const found = await ifFound(client.list(resource, { limit: PAGE, labelSelector }, signal));
-    for (const { metadata } of found?.items ?? []) {
-      await ifFound(client.delete({ resource, namespace: '', name: metadata.name }, {}));
-      removed.push(`${resource.plural}/${metadata.name}`);
-      progress.note(`Deleted ${resource.plural}/${metadata.name}.`);
+    for (const { identity } of found?.items ?? []) {
+      await ifFound(client.delete({ resource, namespace: '', name: identity.name }, {}));
+      removed.push(`${resource.plural}/${identity.name}`);
+      progress.note(`Deleted ${resource.plural}/${identity.name}.`);
     }
   }
   return removed;
@@ -150,7 +150,7 @@ async function* guardedPages(
   resource: Resource,
 ): AsyncGenerator<readonly KubernetesObject[]> {
   for await (const page of pagesOf(client, resource, { metadataOnly: true, consistency: 'each-page' }, signal)) {
-    yield page.items.filter(hasFinalizer);
+    yield page.items.map((item) => item.parse()).filter(hasFinalizer);
     if (isAborted(signal)) return;
   }
 }

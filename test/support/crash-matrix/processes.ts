@@ -8,6 +8,7 @@ import type { Clock } from '../../../src/base/clock.ts';
 import { allKinds } from '../../../src/kinds/kinds.ts';
 import type { KubeClient, ObjectRef } from '../../../src/kube/client.ts';
 import { configMaps } from '../../../src/kube/resources.ts';
+import { asWatched } from '../../../src/kube/watched-object.ts';
 import { encodeObject } from '../../../src/proto/encode.ts';
 import type { ReconcileResult } from '../../../src/runtime/reconcile.ts';
 import { StorageUnavailableError } from '../../../src/storage/errors.ts';
@@ -64,7 +65,7 @@ export function reconcilerProcess(
   const reconciler = new ObjectReconciler({
     kind: stage.kind,
     resource: stage.ref.resource,
-    getObject: read,
+    getObject: async () => asWatched(await read()),
     client: ports.client,
     storage: ports.storage,
     encode: encodeObject,
@@ -125,7 +126,7 @@ export function sweep(stage: Stage, client: KubeClient, read: Read): Promise<Rec
       kind: stage.kind,
       resource,
       client,
-      getObject: read,
+      getObject: async () => asWatched(await read()),
       clock: clockOf(stage).clock,
       logger: tracesOf(stage).logger,
     },

@@ -16,7 +16,10 @@ import { livesOf, observed } from './model-stage.ts';
 import type { Stage } from './run.ts';
 import { SECRET, tracesOf } from './traces.ts';
 
-type Change = Exclude<WatchEvent, { readonly type: 'BOOKMARK' }>;
+interface Change {
+  readonly type: Exclude<WatchEvent['type'], 'BOOKMARK'>;
+  readonly object: KubernetesObject;
+}
 
 /** A server that ends, and what brings it back. */
 export interface Outage {
@@ -120,7 +123,9 @@ export class ServerStages {
         this.#seesAll = true;
         const options = { namespace, resourceVersion, timeoutSeconds: 3000 };
         for await (const events of client.watch(resource, options, signal)) {
-          for (const event of events) if (event.type !== 'BOOKMARK') this.#note(event);
+          for (const event of events) {
+            if (event.type !== 'BOOKMARK') this.#note({ type: event.type, object: event.object.parse() });
+          }
         }
       } catch (error) {
         if (!(error instanceof KubeError) && !isAborted(signal)) throw error;
@@ -133,16 +138,16 @@ export class ServerStages {
   /** What a watch would have told, as far as it can still be known. */
   async #lookAtAll(): Promise<string> {
     const { items, resourceVersion } = await this.#list();
-    const there = new Map(items.map((object) => [object.metadata.uid, object]));
+    const there = new Set(items.map(({ identity }) => identity.uid));
     for (const changes of this.#changes.values()) {
       const last = changes.at(-1);
       if (last !== undefined && last.type !== 'DELETED' && !there.has(last.object.metadata.uid))
         this.#note({ type: 'DELETED', object: last.object });
     }
-    for (const object of items) {
-      const { name, resourceVersion: version } = object.metadata;
+    for (const item of items) {
+      const { name, resourceVersion: version } = item.identity;
       if (this.#changes.get(name)?.at(-1)?.object.metadata.resourceVersion !== version)
-        this.#note({ type: 'MODIFIED', object });
+        this.#note({ type: 'MODIFIED', object: item.parse() });
     }
     return resourceVersion;
   }
@@ -159,7 +164,7 @@ export class ServerStages {
 
   async #assertUpToDate(): Promise<void> {
     const { items } = await this.#list();
-    const there = new Map(items.map(({ metadata }) => [metadata.name, metadata.resourceVersion]));
+    const there = new Map(items.map(({ identity }) => [identity.name, identity.resourceVersion]));
     for (const [name, changes] of this.#changes) {
       const last = changes.at(-1);
       const seen = last?.type === 'DELETED' ? undefined : last?.object.metadata.resourceVersion;

@@ -36,7 +36,7 @@ const LIMIT_MS = 60_000;
 export class Watched {
   readonly logger: RecordingLogger = new RecordingLogger();
   readonly store: IdentityStore = new IdentityStore();
-  readonly informer: Informer<IdentityStore>;
+  readonly informer: Informer;
   readonly resource: Resource;
   /** uid and resourceVersion of what the last reconcile of each key saw. */
   readonly #reconciled = new Map<string, string>();

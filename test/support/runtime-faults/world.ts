@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import { type ControlPlane, startControlPlane } from '../../../hack/local/control-plane.ts';
 import { kubeconfigText } from '../../../hack/local/kubeconfig.ts';
 import { startTcpProxy, type TcpProxy } from '../../../hack/local/tcp-proxy.ts';
-import { objectKey } from '../../../src/api/object.ts';
 import { systemClock } from '../../../src/base/clock.ts';
 import type { Resource } from '../../../src/kube/client.ts';
 import { configMapRef } from '../../../src/kube/config-map.ts';
@@ -108,7 +107,7 @@ async function versionsOf(client: HttpKubeClient, resource: Resource): Promise<R
     const options = { namespace: NS, limit: 5000, metadataOnly: true };
     const page = token === undefined ? options : { ...options, continueToken: token };
     const { items, continueToken } = await client.list(resource, page, new AbortController().signal);
-    for (const item of items) versions.set(objectKey(item), `${item.metadata.uid} ${item.metadata.resourceVersion}`);
+    for (const { key, identity } of items) versions.set(key, `${identity.uid} ${identity.resourceVersion}`);
     token = continueToken;
   } while (token !== undefined);
   return versions;

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { KubernetesObject } from '../../../src/api/object.ts';
 import { CodedError } from '../../../src/base/errors.ts';
 import { KubeError } from '../../../src/kube/errors.ts';
 import type { ResourceHandler } from '../../../src/kube/handler.ts';
 import { Informer } from '../../../src/kube/informer.ts';
-import { FullStore, IdentityStore, type ObjectStore } from '../../../src/kube/store.ts';
+import { IdentityStore } from '../../../src/kube/store.ts';
+import type { KnownObject } from '../../../src/kube/watched-object.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { FakeKubeClient } from '../../support/fake-kube-client.ts';
 import { aModel } from '../../support/objects.ts';
@@ -17,11 +17,11 @@ const resource = { group: 'michelangelo.api', version: 'v2', plural: 'models' };
 /** A handler that writes down what it is told. */
 function recorder() {
   const told: string[] = [];
-  const name = (object: KubernetesObject): string => object.metadata.name;
+  const name = ({ identity }: KnownObject): string => identity.name;
   const handler: ResourceHandler = {
     add: (object, initial) => void told.push(`add ${name(object)}${initial ? ' initial' : ''}`),
     update: (before, after) => {
-      const same = before.metadata.resourceVersion === after.metadata.resourceVersion;
+      const same = before.identity.resourceVersion === after.identity.resourceVersion;
       told.push(`update ${name(after)}${same ? ' unchanged' : ''}`);
     },
     delete: (object, unknown) => void told.push(`delete ${name(object)}${unknown ? ' unknown' : ''}`),
@@ -41,11 +41,12 @@ function slow(handler: ResourceHandler): ResourceHandler {
   };
 }
 
-function setUp<Store extends ObjectStore>(store: Store, { streaming = true } = {}) {
+function setUp({ streaming = true } = {}) {
   const client = new FakeKubeClient();
   client.streaming = streaming;
   const clock = new FakeClock();
   const logger = new RecordingLogger();
+  const store = new IdentityStore();
   const informer = new Informer({ client, resource, store, clock, logger, random: () => 0 });
   const { handler, take } = recorder();
   const registration = informer.addHandler(handler);
@@ -68,13 +69,13 @@ describe('Informer, after a restore of the server', () => {
     const [clock, logger, store, stop] = [
       new FakeClock(),
       new RecordingLogger(),
-      new FullStore(),
+      new IdentityStore(),
       new AbortController(),
     ];
     const common = { resource, store, clock, logger, random: () => 0 };
     const informer = new Informer({ client: client, ...common });
     const versions: string[] = [];
-    const note = (object: KubernetesObject): void => void versions.push(object.metadata.resourceVersion);
+    const note = ({ identity }: KnownObject): void => void versions.push(identity.resourceVersion);
     informer.addHandler({ add: note, update: (_before, after) => note(after), delete: () => undefined });
     const finished = informer.run(stop.signal);
     await clock.advance(800 + 1600);
@@ -86,10 +87,10 @@ describe('Informer, after a restore of the server', () => {
 
 for (const streaming of [true, false]) {
   describe(`Informer over a ${streaming ? 'streaming' : 'paged'} list`, () => {
-    const setUpFull = () => setUp(new FullStore(), { streaming });
+    const setUpList = () => setUp({ streaming });
 
     it('tells of every object of the initial list, and is synced only then', async () => {
-      const { client, clock, informer, registration, start, take } = setUpFull();
+      const { client, clock, informer, registration, start, take } = setUpList();
       for (let index = 0; index < 1201; index += 1) client.put(aModel({ name: `m${index}`, uid: `u${index}` }));
       assert.deepEqual([informer.synced, registration.synced], [false, false]);
       const stop = start();
@@ -103,14 +104,14 @@ for (const streaming of [true, false]) {
     });
 
     it('tells of additions, changes with the state before, and removals', async () => {
-      const { client, clock, informer, start, take } = setUpFull();
+      const { client, clock, informer, start, take } = setUpList();
       const stop = start();
       await clock.advance(0);
       client.put(aModel({ name: 'a', finalizers: [] }));
       client.put(aModel({ name: 'a', finalizers: [] }, { algorithm: 'newer' }));
       await clock.advance(0);
       assert.deepEqual(take(), ['add a', 'update a']);
-      assert.deepEqual(informer.store.get('a-namespace/a')?.['spec'], { algorithm: 'newer' });
+      assert.deepEqual(informer.store.get('a-namespace/a')?.parse()['spec'], { algorithm: 'newer' });
       client.remove('a-namespace/a');
       await clock.advance(0);
       assert.deepEqual(take(), ['delete a']);
@@ -119,7 +120,7 @@ for (const streaming of [true, false]) {
     });
 
     it('TestResetWatch: resumes a broken watch where it was, without listing again', async () => {
-      const { client, clock, start, take, calls } = setUpFull();
+      const { client, clock, start, take, calls } = setUpList();
       const stop = start();
       await clock.advance(0);
       const lists = calls('list') + calls('streaming-list');
@@ -133,7 +134,7 @@ for (const streaming of [true, false]) {
     });
 
     it('TestSharedInformerWatchDisruption, TestReplaceEvents, TestRealFIFO_ReplaceMakesDeletions: lists again when the watch expired, and delivers what changed and what was removed', async () => {
-      const { client, clock, informer, start, take } = setUpFull();
+      const { client, clock, informer, start, take } = setUpList();
       for (const name of ['stays', 'changes']) client.put(aModel({ name, uid: name }));
       client.put(aModel({ name: 'vanishes', uid: 'vanishes', finalizers: [] }));
       client.put(aModel({ name: 'reborn', uid: 'first', finalizers: [] }));
@@ -162,7 +163,7 @@ for (const streaming of [true, false]) {
     });
 
     it('removes nothing when a list breaks in the middle', async () => {
-      const { client, clock, informer, start, take } = setUpFull();
+      const { client, clock, informer, start, take } = setUpList();
       client.put(aModel({ name: 'a', uid: 'a' }));
       const stop = start();
       await clock.advance(0);
@@ -180,7 +181,7 @@ for (const streaming of [true, false]) {
     });
 
     it('TestSharedInformerErrorHandling: keeps trying while the API server is away, and says so once', async () => {
-      const { client, clock, logger, informer, start } = setUpFull();
+      const { client, clock, logger, informer, start } = setUpList();
       for (let index = 0; index < 5; index += 1) {
         const error = new KubeError('Unavailable', 'connection refused');
         client.failures.push({ call: streaming ? 'streaming-list' : 'list', error });
@@ -195,7 +196,7 @@ for (const streaming of [true, false]) {
     });
 
     it('honours the wait an overloaded API server asks for, and does not list for it', async () => {
-      const { client, clock, start, take, calls } = setUpFull();
+      const { client, clock, start, take, calls } = setUpList();
       const stop = start();
       await clock.advance(0);
       const lists = calls('list') + calls('streaming-list');
@@ -213,7 +214,7 @@ for (const streaming of [true, false]) {
     });
 
     it('waits for a CRD that is not installed, says which once, and starts when it appears', async () => {
-      const { client, clock, logger, informer, start, take } = setUpFull();
+      const { client, clock, logger, informer, start, take } = setUpList();
       client.installed = false;
       const stop = start();
       await clock.advance(30_000);
@@ -231,7 +232,7 @@ for (const streaming of [true, false]) {
     });
 
     it('does not ask in a tight loop a server that closes every watch at once', async () => {
-      const { client, clock, start, calls } = setUpFull();
+      const { client, clock, start, calls } = setUpList();
       client.watch = (...args) => {
         const [, options] = args;
         const signal = options.sendInitialEvents === true ? args[2] : AbortSignal.abort();
@@ -246,7 +247,7 @@ for (const streaming of [true, false]) {
     });
 
     it('TestShutdown: leaves no timer behind when it stops', async () => {
-      const { client, clock, start } = setUpFull();
+      const { client, clock, start } = setUpList();
       client.failures.push({ call: 'list', error: new KubeError('Unavailable', 'connection refused') });
       client.failures.push({ call: 'streaming-list', error: new KubeError('Unavailable', 'connection refused') });
       const stop = start();
@@ -259,7 +260,7 @@ for (const streaming of [true, false]) {
 
 describe('Informer', () => {
   it('falls back to pages for good where the server refuses a streaming list', async () => {
-    const { client, clock, start, calls } = setUp(new FullStore(), { streaming: false });
+    const { client, clock, start, calls } = setUp({ streaming: false });
     const stop = start();
     await clock.advance(0);
     client.compact();
@@ -271,7 +272,7 @@ describe('Informer', () => {
   });
 
   it('TestAddWhileActive, TestSharedInformerRemoveHandler: gives a late handler what is there as its own initial list', async () => {
-    const { client, clock, informer, start } = setUp(new FullStore());
+    const { client, clock, informer, start } = setUp();
     client.put(aModel({ name: 'a' }));
     const stop = start();
     await clock.advance(0);
@@ -290,7 +291,7 @@ describe('Informer', () => {
   });
 
   it('yields to the event loop while a late handler is told of much, and tells it of each object and change once', async () => {
-    const { client, clock, informer, start } = setUp(new IdentityStore());
+    const { client, clock, informer, start } = setUp();
     for (const name of ['a', 'b', 'c', 'd']) client.put(aModel({ name, uid: name, finalizers: [] }));
     const stop = start();
     await clock.advance(0);
@@ -306,7 +307,7 @@ describe('Informer', () => {
   });
 
   it('tells a late handler nothing more once it is removed, also of objects that were there before', async () => {
-    const { client, clock, informer, start } = setUp(new FullStore());
+    const { client, clock, informer, start } = setUp();
     for (const name of ['a', 'b']) client.put(aModel({ name, uid: name }));
     const stop = start();
     await clock.advance(0);
@@ -319,7 +320,7 @@ describe('Informer', () => {
   });
 
   it('TestSharedInformerInitializationRace: a handler added while the list runs is told of everything once', async () => {
-    const { client, clock, informer, start, take } = setUp(new FullStore());
+    const { client, clock, informer, start, take } = setUp();
     client.put(aModel({ name: 'a', uid: 'a' }));
     client.put(aModel({ name: 'b', uid: 'b' }));
     const late = recorder();
@@ -340,7 +341,7 @@ describe('Informer', () => {
   });
 
   it('TestRemoveWhileActive: a handler that is removed by another one hears nothing more', async () => {
-    const { client, clock, informer, start } = setUp(new FullStore());
+    const { client, clock, informer, start } = setUp();
     const second = recorder();
     const remove = (): void => registration.remove();
     informer.addHandler({ add: remove, update: () => undefined, delete: () => undefined });
@@ -353,7 +354,7 @@ describe('Informer', () => {
   });
 
   it('TestRealFIFO_HasSyncedCorrectOnDeletion: a handler is synced though an object of the list is gone by then', async () => {
-    const { client, clock, registration, start, take } = setUp(new FullStore());
+    const { client, clock, registration, start, take } = setUp();
     client.put(aModel({ name: 'a', uid: 'a', finalizers: [] }));
     client.failures.push({ call: 'initial-events', error: new KubeError('Unavailable', 'cut') });
     const stop = start();
@@ -367,7 +368,7 @@ describe('Informer', () => {
   });
 
   it('TestEventPanics: goes on, and tells the other handlers, when one throws', async () => {
-    const { client, clock, logger, informer, start, take } = setUp(new FullStore());
+    const { client, clock, logger, informer, start, take } = setUp();
     const broken = (): never => {
       throw new CodedError('BROKEN', 'broken handler');
     };

@@ -3,6 +3,7 @@ import { describe, it } from 'node:test';
 import type { KubeClient } from '../../../src/kube/client.ts';
 import { KubeError, PageTooLargeError } from '../../../src/kube/errors.ts';
 import { pagesOf } from '../../../src/kube/pages.ts';
+import { asWatched } from '../../../src/kube/watched-object.ts';
 import { aModel } from '../../support/objects.ts';
 
 const resource = { group: 'michelangelo.api', version: 'v2', plural: 'models' };
@@ -19,7 +20,7 @@ function serving(sizes: readonly number[]) {
     const bytes = sizes.slice(from, end).reduce((sum, size) => sum + size, 0);
     mostSent = Math.max(mostSent, Math.min(bytes, mostBytes ?? bytes));
     if (bytes > (mostBytes ?? bytes)) return Promise.reject(new PageTooLargeError(mostBytes ?? 0));
-    const items = sizes.slice(from, end).map((_, index) => aModel({ name: `m${from + index}` }));
+    const items = sizes.slice(from, end).map((_, index) => asWatched(aModel({ name: `m${from + index}` })));
     return Promise.resolve({
       items,
       bytes,
@@ -36,7 +37,7 @@ async function namesOf(
 ): Promise<readonly string[]> {
   const names: string[] = [];
   for await (const { items } of pagesOf(client, resource, { consistency }, new AbortController().signal)) {
-    names.push(...items.map(({ metadata }) => metadata.name));
+    names.push(...items.map(({ identity }) => identity.name));
   }
   return names;
 }

@@ -4,6 +4,7 @@ import { describe, it } from 'node:test';
 import type { KubeClient } from '../../../src/kube/client.ts';
 import { KubeError } from '../../../src/kube/errors.ts';
 import { Reflector } from '../../../src/kube/reflector.ts';
+import { asWatched } from '../../../src/kube/watched-object.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { RecordingLogger } from '../../support/recording-logger.ts';
 import { resource, run, watchesOf } from './reflector-fixture.ts';
@@ -79,7 +80,7 @@ describe('Reflector', () => {
 
   it('TestReflectorWatchListPageSize: pages begin with few objects, of the newest state', async () => {
     const page = (name: string, continueToken: string | undefined) => ({
-      items: [object(name, '1')],
+      items: [asWatched(object(name, '1'))],
       resourceVersion: '9',
       continueToken,
     });
@@ -97,8 +98,8 @@ describe('Reflector', () => {
   });
 
   it('TestReflectorExpiredExactResourceVersion, TestReflectorFullListIfExpired: a page that expired starts over at once', async () => {
-    const first = { items: [object('a', '1')], resourceVersion: '9', continueToken: 'next' };
-    const whole = { items: [object('a', '1')], resourceVersion: '12', continueToken: undefined };
+    const first = { items: [asWatched(object('a', '1'))], resourceVersion: '9', continueToken: 'next' };
+    const whole = { items: [asWatched(object('a', '1'))], resourceVersion: '12', continueToken: undefined };
     const fixture = await run([[refusesStreams], ['wait']], [first, expired, whole]);
     assert.deepEqual(
       fixture.client.lists.map(({ continueToken }) => continueToken),

@@ -10,6 +10,7 @@ import type {
 } from '../../../src/kube/client.ts';
 import { KubeError } from '../../../src/kube/errors.ts';
 import type { ReflectorSink } from '../../../src/kube/reflector.ts';
+import { asWatched, type WatchedObject } from '../../../src/kube/watched-object.ts';
 import { aModel } from '../../support/objects.ts';
 
 /** What a watch does next: gives an event, breaks with an error, waits for ever, or, at the end of the script, closes. */
@@ -48,7 +49,7 @@ export class ScriptedClient implements Pick<KubeClient, 'list' | 'newest' | 'wat
     if (answer instanceof KubeError) return Promise.reject(answer);
     return Promise.resolve({
       resourceVersion: answer,
-      object: name === undefined ? undefined : this.objects.get(name),
+      object: name === undefined ? undefined : this.objects.get(name)?.metadata,
     });
   }
 
@@ -67,8 +68,8 @@ export class ScriptedClient implements Pick<KubeClient, 'list' | 'newest' | 'wat
   }
 
   #known(event: WatchEvent): WatchEvent {
-    if (event.type === 'DELETED') this.objects.delete(event.object.metadata.name);
-    else if (event.type !== 'BOOKMARK') this.objects.set(event.object.metadata.name, event.object);
+    if (event.type === 'DELETED') this.objects.delete(event.object.identity.name);
+    else if (event.type !== 'BOOKMARK') this.objects.set(event.object.identity.name, event.object.parse());
     return event;
   }
 
@@ -82,12 +83,18 @@ export class ScriptedClient implements Pick<KubeClient, 'list' | 'newest' | 'wat
 
 export const object = (name: string, resourceVersion: string): KubernetesObject =>
   aModel({ name, uid: name, resourceVersion });
-export const added = (name: string, version: string): WatchEvent => ({ type: 'ADDED', object: object(name, version) });
+export const added = (name: string, version: string): WatchEvent => ({
+  type: 'ADDED',
+  object: asWatched(object(name, version)),
+});
 export const changed = (name: string, version: string): WatchEvent => ({
   type: 'MODIFIED',
-  object: object(name, version),
+  object: asWatched(object(name, version)),
 });
-export const gone = (name: string, version: string): WatchEvent => ({ type: 'DELETED', object: object(name, version) });
+export const gone = (name: string, version: string): WatchEvent => ({
+  type: 'DELETED',
+  object: asWatched(object(name, version)),
+});
 export const bookmark = (resourceVersion: string): WatchEvent => ({
   type: 'BOOKMARK',
   resourceVersion,
@@ -107,8 +114,8 @@ export class RecordingSink implements ReflectorSink {
     this.told.push('list starts');
   }
 
-  listed(listed: KubernetesObject): void {
-    this.told.push(`listed ${listed.metadata.name}`);
+  listed({ identity }: WatchedObject): void {
+    this.told.push(`listed ${identity.name}`);
   }
 
   listEnds(resourceVersion: string): Promise<void> {
@@ -116,12 +123,12 @@ export class RecordingSink implements ReflectorSink {
     return Promise.resolve();
   }
 
-  changed(is: KubernetesObject): void {
-    this.told.push(`changed ${is.metadata.name} ${is.metadata.resourceVersion}`);
+  changed({ identity }: WatchedObject): void {
+    this.told.push(`changed ${identity.name} ${identity.resourceVersion}`);
   }
 
-  removed(was: KubernetesObject): void {
-    this.told.push(`removed ${was.metadata.name}`);
+  removed({ identity }: WatchedObject): void {
+    this.told.push(`removed ${identity.name}`);
   }
 
   notInstalled(): void {

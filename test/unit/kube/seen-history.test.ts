@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { KubeError } from '../../../src/kube/errors.ts';
+import { asWatched } from '../../../src/kube/watched-object.ts';
 import { run, watchesOf } from './reflector-fixture.ts';
 import { added, changed, gone, listEnd, object } from './scripted-client.ts';
 
@@ -89,7 +90,7 @@ describe('Reflector, after a restore of the server', () => {
         added('c', '6'),
         listEnd('7'),
         gone('b', '8'),
-        { type: 'MODIFIED', object: leaving },
+        { type: 'MODIFIED', object: asWatched(leaving) },
         'wait',
       ],
       ['wait'],

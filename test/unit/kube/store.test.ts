@@ -1,36 +1,36 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { KubernetesObject } from '../../../src/api/object.ts';
 import { ByteBudget } from '../../../src/base/byte-budget.ts';
-import { readLazily } from '../../../src/kube/http/received-object.ts';
+import { readReceived } from '../../../src/kube/http/received-object.ts';
 import { IdentityStore } from '../../../src/kube/store.ts';
+import { asWatched, type WatchedObject } from '../../../src/kube/watched-object.ts';
 import { aModel } from '../../support/objects.ts';
 
 describe('IdentityStore', () => {
   it('holds an object until it is released, and its identity for as long as it exists', () => {
     const store = new IdentityStore();
-    const object = aModel({ resourceVersion: '1' });
+    const object = asWatched(aModel({ resourceVersion: '1' }));
     store.set(object);
     assert.equal(store.get('a-namespace/a-model'), object);
     store.release('a-namespace/a-model', '1');
     assert.equal(store.get('a-namespace/a-model'), undefined);
     assert.ok(store.has('a-namespace/a-model'));
     assert.equal(store.heldCount, 0);
-    const [stub] = [...store.values()];
-    assert.deepEqual(stub?.metadata, {
+    const [identity] = [...store.identities()];
+    assert.deepEqual(identity, {
       namespace: 'a-namespace',
       name: 'a-model',
-      uid: object.metadata.uid,
+      uid: object.identity.uid,
       resourceVersion: '1',
     });
   });
 
   it('does not release a state that is newer than the state dealt with', () => {
     const store = new IdentityStore();
-    store.set(aModel({ resourceVersion: '1' }));
-    store.set(aModel({ resourceVersion: '2' }));
+    store.set(asWatched(aModel({ resourceVersion: '1' })));
+    store.set(asWatched(aModel({ resourceVersion: '2' })));
     store.release('a-namespace/a-model', '1');
-    assert.equal(store.get('a-namespace/a-model')?.metadata.resourceVersion, '2');
+    assert.equal(store.get('a-namespace/a-model')?.identity.resourceVersion, '2');
   });
 
   it('keeps an object that will wait for long without managedFields, and counts what it keeps', () => {
@@ -40,14 +40,14 @@ describe('IdentityStore', () => {
     const room = new ByteBudget(1_000_000);
     const store = new IdentityStore(room);
     const names = Array.from({ length: 300 }, (_, index) => `object-${1000 + index}`);
-    for (const name of names) store.set(readLazily(Buffer.from(text(name))));
+    for (const name of names) store.set(readReceived(Buffer.from(text(name))));
     assert.equal(room.used, 300 * text('object-1000').length - (300 - 256) * fields.length);
     for (const name of names) store.release(`n/${name}`, '1');
     assert.deepEqual([store.heldCount, room.used], [0, 0]);
   });
 
   it('holds no more bytes than the budget that it shares with other stores', () => {
-    const received = (name: string): KubernetesObject => readLazily(Buffer.from(JSON.stringify(aModel({ name }))));
+    const received = (name: string): WatchedObject => readReceived(Buffer.from(JSON.stringify(aModel({ name }))));
     const size = JSON.stringify(aModel({ name: 'a' })).length;
     const room = new ByteBudget(2 * size);
     const [store, other] = [new IdentityStore(room), new IdentityStore(room)];
@@ -57,7 +57,7 @@ describe('IdentityStore', () => {
     assert.deepEqual([store.get('a-namespace/c'), store.has('a-namespace/c')], [undefined, true]);
     assert.deepEqual([store.heldCount, store.size, room.used], [1, 2, 2 * size]);
     other.delete('a-namespace/b');
-    store.set(readLazily(Buffer.from(JSON.stringify(aModel({ name: 'a', resourceVersion: '11' })))));
+    store.set(readReceived(Buffer.from(JSON.stringify(aModel({ name: 'a', resourceVersion: '11' })))));
     store.set(received('d'));
     assert.deepEqual([store.heldCount, room.used], [2, 2 * size]);
     for (const [name, version] of [
@@ -70,9 +70,9 @@ describe('IdentityStore', () => {
 
   it('does not hold again an object that a new list merely repeats', () => {
     const store = new IdentityStore();
-    store.set(aModel({ resourceVersion: '1' }));
+    store.set(asWatched(aModel({ resourceVersion: '1' })));
     store.release('a-namespace/a-model', '1');
-    assert.equal(store.set(aModel({ resourceVersion: '1' }))?.metadata.resourceVersion, '1');
+    assert.equal(store.set(asWatched(aModel({ resourceVersion: '1' })))?.identity.resourceVersion, '1');
     assert.equal(store.heldCount, 0);
   });
 });

@@ -20,7 +20,7 @@ async function read(pieces: readonly (string | Error)[]): Promise<{ arrivals: st
   const arrivals: string[] = [];
   try {
     for await (const events of watchStream(() => Promise.resolve(arriving(pieces)))) {
-      arrivals.push(events.map((event) => (event.type === 'BOOKMARK' ? '-' : event.object.metadata.name)).join(' '));
+      arrivals.push(events.map((event) => (event.type === 'BOOKMARK' ? '-' : event.object.identity.name)).join(' '));
     }
     return { arrivals, error: undefined };
   } catch (error) {

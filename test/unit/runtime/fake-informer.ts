@@ -1,5 +1,6 @@
 import type { KubernetesObject } from '../../../src/api/object.ts';
 import type { HandlerRegistration, Informs, ResourceHandler } from '../../../src/kube/handler.ts';
+import { asWatched } from '../../../src/kube/watched-object.ts';
 
 /** An informer whose events and whose end of the initial list the test decides. */
 export class FakeInformer implements Informs {
@@ -13,7 +14,7 @@ export class FakeInformer implements Informs {
 
   addHandler(handler: ResourceHandler): HandlerRegistration {
     this.handlers.add(handler);
-    for (const object of this.#existing) handler.add(object, true);
+    for (const object of this.#existing) handler.add(asWatched(object), true);
     const isSynced = (): boolean => this.synced;
     return {
       get synced() {
@@ -24,14 +25,14 @@ export class FakeInformer implements Informs {
   }
 
   add(object: KubernetesObject, initial = false): void {
-    for (const handler of this.handlers) handler.add(object, initial);
+    for (const handler of this.handlers) handler.add(asWatched(object), initial);
   }
 
   update(before: KubernetesObject, after: KubernetesObject): void {
-    for (const handler of this.handlers) handler.update(before, after);
+    for (const handler of this.handlers) handler.update(asWatched(before), asWatched(after));
   }
 
   delete(object: KubernetesObject, finalStateUnknown = false): void {
-    for (const handler of this.handlers) handler.delete(object, finalStateUnknown);
+    for (const handler of this.handlers) handler.delete(asWatched(object), finalStateUnknown);
   }
 }

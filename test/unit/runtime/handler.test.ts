@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { KubernetesObject } from '../../../src/api/object.ts';
+import { asWatched } from '../../../src/kube/watched-object.ts';
 import {
   type EventHandler,
   enqueueForObject,
@@ -20,9 +21,10 @@ function named(name: string, more: Parameters<typeof aModel>[0] = {}): Kubernete
 }
 
 /** What the handler adds for each kind of event on the object. */
-function addedBy(handler: EventHandler, object: KubernetesObject) {
+function addedBy(handler: EventHandler, given: KubernetesObject) {
   const queue = new RecordingQueue();
-  const changed = { ...object, metadata: { ...object.metadata, resourceVersion: '11' } };
+  const object = asWatched(given);
+  const changed = asWatched({ ...given, metadata: { ...given.metadata, resourceVersion: '11' } });
   handler.create({ object, initial: false }, queue);
   const create = queue.take();
   handler.create({ object, initial: true }, queue);
@@ -50,7 +52,7 @@ describe('enqueueForObject', () => {
 
 describe('enqueueMapped', () => {
   it('enqueues what the function gives, for every kind of event', () => {
-    const handler = enqueueMapped(({ metadata }) => [`x/${metadata.name}`, 'x/all']);
+    const handler = enqueueMapped(({ identity }) => [`x/${identity.name}`, 'x/all']);
     const both = (options: object): unknown => [
       ['x/a', options],
       ['x/all', options],
@@ -66,9 +68,10 @@ describe('enqueueMapped', () => {
 
   it('runs on both states of an update and enqueues each key once', () => {
     const queue = new RecordingQueue();
-    const handler = enqueueMapped(({ metadata }) => [`x/${metadata.labels?.['to']}`, 'x/all']);
-    const [before, after] = [named('a', { labels: { to: 'one' } }), named('a', { labels: { to: 'two' } })];
-    handler.update({ before, after: { ...after, metadata: { ...after.metadata, resourceVersion: '11' } } }, queue);
+    const handler = enqueueMapped(({ watched }) => [`x/${watched?.parse().metadata.labels?.['to']}`, 'x/all']);
+    const before = asWatched(named('a', { labels: { to: 'one' } }));
+    const after = asWatched(named('a', { labels: { to: 'two' }, resourceVersion: '11' }));
+    handler.update({ before, after }, queue);
     assert.deepEqual(
       queue.take().map(([key]) => key),
       ['x/one', 'x/all', 'x/two'],
@@ -119,8 +122,8 @@ describe('enqueueForOwner', () => {
 
   it('enqueues the owners from before and after an update', () => {
     const queue = new RecordingQueue();
-    const before = ownedBy(reference);
-    const after = ownedBy({ ...reference, name: 'q' });
+    const before = asWatched(ownedBy(reference));
+    const after = asWatched(ownedBy({ ...reference, name: 'q' }));
     enqueueForOwner(options).update({ before, after }, queue);
     assert.deepEqual(
       queue.take().map(([key]) => key),

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { ObjectMeta } from '../../../src/api/object.ts';
+import { asWatched } from '../../../src/kube/watched-object.ts';
 import {
   and,
   objectPredicate,
@@ -11,7 +12,7 @@ import {
 } from '../../../src/runtime/predicate.ts';
 import { aModel } from '../../support/objects.ts';
 
-const object = aModel();
+const object = asWatched(aModel());
 
 /** The verdicts on create, update and delete. */
 function verdicts(predicate: Predicate): readonly boolean[] {
@@ -23,7 +24,7 @@ function verdicts(predicate: Predicate): readonly boolean[] {
 }
 
 function onUpdate(predicate: Predicate, before: Partial<ObjectMeta>, after: Partial<ObjectMeta>): boolean {
-  return predicate.update({ before: aModel(before), after: aModel(after) });
+  return predicate.update({ before: asWatched(aModel(before)), after: asWatched(aModel(after)) });
 }
 
 describe('predicateFuncs', () => {
@@ -37,7 +38,7 @@ describe('predicateFuncs', () => {
 
 describe('objectPredicate', () => {
   it('judges the object, of an update the new one', () => {
-    const predicate = objectPredicate(({ metadata }) => metadata.name === 'wanted');
+    const predicate = objectPredicate(({ identity }) => identity.name === 'wanted');
     assert.deepEqual(verdicts(predicate), [false, false, false]);
     assert.equal(onUpdate(predicate, { name: 'other' }, { name: 'wanted' }), true);
     assert.equal(onUpdate(predicate, { name: 'wanted' }, { name: 'other' }), false);

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { CodedError } from '../../../src/base/errors.ts';
+import type { KnownObject } from '../../../src/kube/watched-object.ts';
 import { type EventHandler, enqueueForObject } from '../../../src/runtime/handler.ts';
 import { type Predicate, predicateFuncs } from '../../../src/runtime/predicate.ts';
 import { kindSource } from '../../../src/runtime/source.ts';
@@ -29,15 +30,16 @@ async function startKind(informer: FakeInformer, more: { handler?: EventHandler;
 /** Records what reaches it; throws as often as told. */
 function recordingHandler(failures = 0) {
   const events: unknown[] = [];
-  const record = (type: string) => (event: unknown) => {
+  const record = (type: string, event: object): void => {
     failures -= 1;
     if (failures >= 0) throw new CodedError('HANDLER', 'broken');
     events.push([type, event]);
   };
-  const handler = {
-    create: record('create'),
-    update: record('update'),
-    delete: record('delete'),
+  const whole = ({ watched }: KnownObject) => watched?.parse();
+  const handler: EventHandler = {
+    create: ({ object, initial }) => record('create', { object: whole(object), initial }),
+    update: ({ before, after }) => record('update', { before: whole(before), after: whole(after) }),
+    delete: ({ object, finalStateUnknown }) => record('delete', { object: whole(object), finalStateUnknown }),
   };
   return { handler, events };
 }

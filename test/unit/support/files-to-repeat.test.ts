@@ -4,6 +4,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
+import { readResults } from '../../support/file-results.ts';
 import { filesToRepeat } from '../../support/files-to-repeat.ts';
 
 describe('a run with failures', () => {
@@ -18,8 +19,8 @@ describe('a run with failures', () => {
     assert.deepEqual(filesToRepeat(undefined), []);
   });
 
-  it('reports every file with a failure, also a file that did not even load, and no other', async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'ingester-failed-files-'));
+  it('names every file with a failure, also a file that did not even load, and says how long each took', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'ingester-file-results-'));
     const file = async (name: string, text: string): Promise<string> => {
       await writeFile(join(folder, name), text);
       return join(folder, name);
@@ -31,14 +32,15 @@ describe('a run with failures', () => {
         "import { it } from 'node:test'; it('fails', () => { throw Error('x'); });",
       );
       const broken = await file('broken.test.mjs', "import './missing.mjs';");
-      const list = join(folder, 'failed');
-      const reporter = join(import.meta.dirname, '../../support/failed-files.ts');
+      const list = join(folder, 'results');
+      const reporter = join(import.meta.dirname, '../../support/file-results.ts');
       const to = [`--test-reporter=${reporter}`, `--test-reporter-destination=${list}`];
       const { NODE_TEST_CONTEXT: _, ...env } = process.env;
       const { status } = spawnSync(process.execPath, ['--test', ...to, good, bad, broken], { env });
       assert.equal(status, 1);
-      const named = new Set((await readFile(list, 'utf8')).split('\n').filter(Boolean));
-      assert.deepEqual([...named].sort(), [bad, broken].sort());
+      const { failed, took } = readResults(await readFile(list, 'utf8'));
+      assert.deepEqual([...failed].sort(), [bad, broken].sort());
+      assert.ok((took.get(good) ?? 0) > 0 && (took.get(bad) ?? 0) > 0);
     } finally {
       await rm(folder, { recursive: true });
     }

@@ -4,6 +4,7 @@ import { describe, it } from 'node:test';
 import { type KubernetesObject, objectKey } from '../../../src/api/object.ts';
 import type { HandlerRegistration, ResourceHandler } from '../../../src/kube/handler.ts';
 import { IdentityStore } from '../../../src/kube/store.ts';
+import { asWatched } from '../../../src/kube/watched-object.ts';
 import { encodeObject } from '../../../src/proto/encode.ts';
 import { done } from '../../../src/runtime/reconcile.ts';
 import { toRow } from '../../../src/sync/row.ts';
@@ -37,12 +38,13 @@ function setUp() {
   });
   completeness.begin();
   const appears = (object: KubernetesObject): void => {
-    store.set(object);
-    for (const handler of handlers) handler.add(object, false);
+    const watched = asWatched(object);
+    store.set(watched);
+    for (const handler of handlers) handler.add(watched, false);
   };
   const leaves = (object: KubernetesObject): void => {
     store.delete(objectKey(object));
-    for (const handler of handlers) handler.delete(object, false);
+    for (const handler of handlers) handler.delete(asWatched(object), false);
   };
   const state = async () => (await storage.getById(modelKind, aModel().metadata.uid))?.state;
   return { completeness, storage, appears, leaves, state };

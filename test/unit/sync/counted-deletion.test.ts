@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { KubeError } from '../../../src/kube/errors.ts';
+import { asWatched } from '../../../src/kube/watched-object.ts';
 import { encodeObject } from '../../../src/proto/encode.ts';
 import { DeletionBreaker } from '../../../src/sync/flows/deletion-breaker.ts';
 import { ObjectReconciler, type ReconcilerOptions } from '../../../src/sync/flows/reconciler.ts';
@@ -26,7 +27,7 @@ function setUp(perMinute: number, more: Partial<ReconcilerOptions> = {}) {
   const reconciler = new ObjectReconciler({
     kind: modelKind,
     resource: { group: 'michelangelo.api', version: 'v2', plural: 'models' },
-    getObject: (key) => Promise.resolve(client.object(key)),
+    getObject: (key) => Promise.resolve(asWatched(client.object(key))),
     ...{ client, storage, clock, logger: new RecordingLogger(), encode: encodeObject, evictImmutableKinds: false },
     breaker: new DeletionBreaker({ kind: 'Model', limits, total: () => 1000, state, clock }),
     onFinished: (uid) => finished.push(uid),

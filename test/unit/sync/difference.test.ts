@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { ObjectMeta } from '../../../src/api/object.ts';
 import { KubeError } from '../../../src/kube/errors.ts';
+import { asWatched } from '../../../src/kube/watched-object.ts';
 import { Coverage } from '../../../src/sync/startup/coverage.ts';
 import { Difference } from '../../../src/sync/startup/difference.ts';
 import { judgeMissedDeletes } from '../../../src/sync/startup/mark-missed-deletes.ts';
@@ -28,7 +29,7 @@ function setUp() {
     client: api,
     storage,
     clock: new FakeClock(),
-    listed: () => listed,
+    listed: () => listed.map(({ metadata }) => metadata),
     isPlain: (key) => coverage.isPlain(key),
     limits: { maxPercent: 10 },
     logger,
@@ -37,7 +38,7 @@ function setUp() {
   const list = (metadata: Partial<ObjectMeta>) => {
     const object = models.put(aModel(metadata));
     listed.push(object);
-    coverage.add(object);
+    coverage.add(asWatched(object));
     return object;
   };
   const store = (metadata: Partial<ObjectMeta>) => storage.upsert(aModelRow(metadata));
@@ -61,14 +62,14 @@ describe('Difference', () => {
     const unknown = list({ name: 'unknown', uid: 'unknown' });
     await store({ name: 'same', uid: 'same', resourceVersion: same.metadata.resourceVersion });
     await store({ name: 'newer', uid: 'newer', resourceVersion: '1' });
-    assert.equal(difference.isUnchanged(same), false, 'before it has looked');
+    assert.equal(difference.isUnchanged(asWatched(same)), false, 'before it has looked');
     await difference.load();
     assert.deepEqual(
-      [same, newer, unknown].map((object) => difference.isUnchanged(object)),
+      [same, newer, unknown].map((object) => difference.isUnchanged(asWatched(object))),
       [true, false, false],
     );
     difference.forget();
-    assert.equal(difference.isUnchanged(same), false);
+    assert.equal(difference.isUnchanged(asWatched(same)), false);
   });
 
   it('warns where the database is empty and the cluster is not', async () => {
@@ -92,7 +93,8 @@ describe('Difference', () => {
     const { resourceVersion } = evicting.metadata;
     await storage.requestEviction(aModelRow({ name: 'evicting', uid: 'evicting', resourceVersion }), new Date());
     await difference.load();
-    for (const object of [...Object.values(cases), evicting]) assert.equal(difference.isUnchanged(object), false);
+    for (const object of [...Object.values(cases), evicting])
+      assert.equal(difference.isUnchanged(asWatched(object)), false);
   });
 
   it('ends the row of an object that was deleted unseen, as an eviction where that was intended', async () => {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { FINALIZER, UNGUARDED_ANNOTATION } from '../../../src/api/names.ts';
 import { KubeError } from '../../../src/kube/errors.ts';
+import { asWatched } from '../../../src/kube/watched-object.ts';
 import { FailingObjects } from '../../../src/sync/flows/failing-objects.ts';
 import { FinalizerSweep } from '../../../src/sync/flows/finalizer-sweep.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
@@ -21,7 +22,7 @@ function setUp(mayAddFinalizer: 'yes' | 'no' | 'unknown' = 'yes') {
   const sweep = new FinalizerSweep({
     ...{ kind: modelKind, clock, failingObjects, resource },
     recordEvent: (_object, reason) => events.push(reason),
-    getObject: (key) => Promise.resolve(client.object(key)),
+    getObject: (key) => Promise.resolve(asWatched(client.object(key))),
     client,
     mayAddFinalizer: () => state.mayAddFinalizer,
     pace: () => Promise.resolve((state.paced += 1)),

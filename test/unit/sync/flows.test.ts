@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { FINALIZER, PROPAGATION_ANNOTATION } from '../../../src/api/names.ts';
 import type { KubernetesObject, ObjectMeta } from '../../../src/api/object.ts';
+import { asWatched } from '../../../src/kube/watched-object.ts';
 import { encodeObject } from '../../../src/proto/encode.ts';
 import { DefinitionCheck } from '../../../src/sync/flows/definition-check.ts';
 import { EvictionPace } from '../../../src/sync/flows/eviction-pace.ts';
@@ -33,7 +34,7 @@ function setUp(more: Partial<ReconcilerOptions> = {}) {
   const reconciler = new ObjectReconciler({
     kind: modelKind,
     resource: { group: 'michelangelo.api', version: 'v2', plural: 'models' },
-    getObject: (key) => Promise.resolve(client.object(key)),
+    getObject: (key) => Promise.resolve(asWatched(client.object(key))),
     ...{ client, storage, clock, logger, failingObjects, encode: encodeObject, evictImmutableKinds: false },
     recordEvent: (_object, reason, note) => events.push(`${reason}: ${note}`),
     ...more,

@@ -2,18 +2,20 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { objectKey } from '../../../src/api/object.ts';
 import { IdentityStore } from '../../../src/kube/store.ts';
+import { asWatched } from '../../../src/kube/watched-object.ts';
 import { done } from '../../../src/runtime/reconcile.ts';
 import { HeldObjects } from '../../../src/sync/flows/held-objects.ts';
 import { FakeKubeClient } from '../../support/fake-kube-client.ts';
 import { aModel } from '../../support/objects.ts';
 
 const object = aModel({ resourceVersion: '5' });
+const watched = asWatched(object);
 const KEY = objectKey(object);
 
 function setUp() {
   const client = new FakeKubeClient();
   const store = new IdentityStore();
-  store.set(object);
+  store.set(watched);
   const resource = { group: 'michelangelo.api', version: 'v2', plural: 'models' };
   return { client, store, objects: new HeldObjects({ client, resource, store }) };
 }
@@ -21,11 +23,11 @@ function setUp() {
 describe('the object of a reconcile', () => {
   it('is let go once it is dealt with, and read from the API server when it is needed again', async () => {
     const { client, store, objects } = setUp();
-    assert.equal(await objects.get(KEY), object);
+    assert.equal(await objects.get(KEY), watched);
     await objects.letGoAfter(KEY, () => Promise.resolve(done));
     assert.equal(store.heldCount, 0);
     client.put(object);
-    assert.equal((await objects.get(KEY))?.metadata.uid, object.metadata.uid);
+    assert.equal((await objects.get(KEY))?.identity.uid, object.metadata.uid);
   });
 
   it('stays where it is to be looked at again, and where a newer state arrives meanwhile', async () => {
@@ -33,7 +35,7 @@ describe('the object of a reconcile', () => {
     await objects.letGoAfter(KEY, () => Promise.resolve({ kind: 'requeue-after', delayMs: 1 }));
     assert.equal(store.heldCount, 1);
     await objects.letGoAfter(KEY, () => {
-      store.set(aModel({ resourceVersion: '6' }));
+      store.set(asWatched(aModel({ resourceVersion: '6' })));
       return Promise.resolve(done);
     });
     assert.equal(store.heldCount, 1);

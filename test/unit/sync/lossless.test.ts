@@ -14,7 +14,7 @@ describe('a number beyond 2^53', () => {
     const line = JSON.stringify({ type: 'ADDED', object }).replace('"id":0', `"id":${big}`).replace('[0]', `[${big}]`);
     const event = parseEvent(Buffer.from(line));
     assert.ok(event.type === 'ADDED');
-    const row = rowOf(event.object);
+    const row = rowOf(event.object.parse());
     assert.ok(row.json.includes(`"input":{"id":${big},"list":[${big}]}`), row.json);
     const decoded = decodeObject('PipelineRun', row.proto);
     assert.deepEqual(decoded['spec'], { input: { id: Number(big), list: [Number(big)] } });

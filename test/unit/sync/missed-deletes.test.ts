@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { asWatched } from '../../../src/kube/watched-object.ts';
 import { MissedDeletes } from '../../../src/sync/startup/missed-deletes.ts';
 import { aModel } from '../../support/objects.ts';
 
-const gone = (index: number) => aModel({ namespace: 'ns', name: `m${index}`, uid: `u${index}` });
+const gone = (index: number) => asWatched(aModel({ namespace: 'ns', name: `m${index}`, uid: `u${index}` }));
 const held = (missedDeletes: MissedDeletes, count: number): number =>
   Array.from({ length: count }, (_, index) => missedDeletes.has(`ns/m${index}`)).filter(Boolean).length;
 

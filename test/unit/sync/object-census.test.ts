@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { allKinds } from '../../../src/kinds/kinds.ts';
 import { KubeError } from '../../../src/kube/errors.ts';
+import { asWatched } from '../../../src/kube/watched-object.ts';
 import type { ListQuery } from '../../../src/storage/list-query.ts';
 import { ClusterCensus } from '../../../src/sync/admission/object-census.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
@@ -18,7 +19,7 @@ describe('finding out whether a kind has objects', () => {
     const asked: unknown[] = [];
     const list = (...args: unknown[]) => {
       asked.push(args.slice(0, 2));
-      const items = Array.from({ length: inCluster }, () => aModel());
+      const items = Array.from({ length: inCluster }, () => asWatched(aModel()));
       return Promise.resolve({ items, resourceVersion: '1', continueToken: undefined });
     };
     const rows = (_kind: unknown, query: ListQuery) => {

@@ -4,6 +4,7 @@ import { EVICTION_WITHDRAWN_ANNOTATION, FINALIZER } from '../../../src/api/names
 import type { KubernetesObject, ObjectMeta } from '../../../src/api/object.ts';
 import type { JsonObject } from '../../../src/base/json.ts';
 import { KubeError } from '../../../src/kube/errors.ts';
+import { asWatched } from '../../../src/kube/watched-object.ts';
 import { encodeObject } from '../../../src/proto/encode.ts';
 import type { DeletionBreaker } from '../../../src/sync/flows/deletion-breaker.ts';
 import { ObjectReconciler, type ReconcilerOptions } from '../../../src/sync/flows/reconciler.ts';
@@ -28,7 +29,7 @@ function setUp(
   const reconciler = new ObjectReconciler({
     kind: modelKind,
     resource: { group: 'michelangelo.api', version: 'v2', plural: 'models' },
-    getObject: (key) => Promise.resolve(cached ?? client.object(key)),
+    getObject: (key) => Promise.resolve(asWatched(cached ?? client.object(key))),
     client,
     storage,
     encode: encodeObject,
@@ -331,7 +332,7 @@ function withCache(storage: MemoryStorage, client: FakeKubeClient, object: Kuber
   const reconciler = new ObjectReconciler({
     kind: modelKind,
     resource: { group: 'michelangelo.api', version: 'v2', plural: 'models' },
-    getObject: () => Promise.resolve(object),
+    getObject: () => Promise.resolve(asWatched(object)),
     client,
     storage,
     encode: encodeObject,

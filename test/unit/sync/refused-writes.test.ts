@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { KubeError, type KubeReason } from '../../../src/kube/errors.ts';
+import { asWatched } from '../../../src/kube/watched-object.ts';
 import { encodeObject } from '../../../src/proto/encode.ts';
 import type { EventReason } from '../../../src/sync/events.ts';
 import { FailingObjects } from '../../../src/sync/flows/failing-objects.ts';
@@ -24,7 +25,7 @@ function setUp() {
   const reconciler = new ObjectReconciler({
     kind: modelKind,
     resource: { group: 'michelangelo.api', version: 'v2', plural: 'models' },
-    getObject: (key) => Promise.resolve(client.object(key)),
+    getObject: (key) => Promise.resolve(asWatched(client.object(key))),
     ...{ client, clock, failingObjects, storage: new MemoryStorage(), logger: new RecordingLogger() },
     ...{ encode: encodeObject, evictImmutableKinds: false },
     recordEvent: (_object, reason) => events.push(reason),

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { KubernetesObject } from '../../../src/api/object.ts';
 import type { ListOptions, ListPage } from '../../../src/kube/client.ts';
 import { KubeError } from '../../../src/kube/errors.ts';
+import { asWatched, type WatchedObject } from '../../../src/kube/watched-object.ts';
 import { StrandedDeletions } from '../../../src/sync/startup/stranded-deletions.ts';
 import { aModel, kindNamed, modelKind } from '../../support/objects.ts';
 
@@ -39,16 +39,16 @@ function setUp() {
   return { client, told, counts, look: () => stranded.look(signal) };
 }
 
-const models = (count: number): readonly KubernetesObject[] =>
-  Array.from({ length: count }, (_, index) => aModel({ name: `m${index}`, ...gone }));
+const models = (count: number): readonly WatchedObject[] =>
+  Array.from({ length: count }, (_, index) => asWatched(aModel({ name: `m${index}`, ...gone })));
 
 describe('deletions that wait for metadata storage', () => {
   it('are guarded objects that are being deleted, and no others', async () => {
     const { client, told, counts, look } = setUp();
     const items = [
-      aModel({ name: 'waits', ...gone }),
-      aModel({ name: 'lives' }),
-      aModel({ ...gone, finalizers: ['a/b'] }),
+      asWatched(aModel({ name: 'waits', ...gone })),
+      asWatched(aModel({ name: 'lives' })),
+      asWatched(aModel({ ...gone, finalizers: ['a/b'] })),
     ];
     client.answer = (plural) => (plural === 'models' ? { items } : {});
     await look();
@@ -97,7 +97,8 @@ describe('deletions that wait for metadata storage', () => {
 
   it('of one kind are found though another is not installed', async () => {
     const { client, counts, look } = setUp();
-    client.answer = (plural) => (plural === 'models' ? new KubeError('NotFound', 'no') : { items: [aModel(gone)] });
+    client.answer = (plural) =>
+      plural === 'models' ? new KubeError('NotFound', 'no') : { items: [asWatched(aModel(gone))] };
     await look();
     assert.deepEqual(counts, [
       ['Model', 0],
