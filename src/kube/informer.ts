@@ -40,7 +40,12 @@ export class Informer implements Informs {
   constructor(options: InformerOptions) {
     this.#options = options;
     this.store = options.store;
-    this.#reflector = new Reflector({ ...options, sink: this.#sink() });
+    const onWentBack = (from: string, to: string): void => {
+      // What was seen of objects belongs to another history.
+      this.store.releaseAll();
+      options.onWentBack?.(from, to);
+    };
+    this.#reflector = new Reflector({ ...options, sink: this.#sink(), onWentBack });
   }
 
   /** True once the first list was complete. */

@@ -122,6 +122,15 @@ describe('ingester audit', () => {
     assert.deepEqual(await audit(), { code: 0, stderr: '', open: 0, found: [] });
   });
 
+  it('lets nothing be written that was read before a restored cluster was looked at, also where it finds nothing', async () => {
+    const gate = async () => (await sql('SELECT closed_by, changed_at FROM ingester_gate'))[0] ?? {};
+    const before = await gate();
+    assert.deepEqual((await audit('--repair-restored')).found, []);
+    const after = await gate();
+    assert.notDeepEqual(after['changed_at'], before['changed_at']);
+    assert.equal(after['closed_by'], null);
+  });
+
   it('runs by itself in the reconciler, with metrics that read zero', async () => {
     await sql(`DELETE FROM model WHERE name = 'fine-1'`);
     await eventually(async () => assert.equal((await cluster.row(model, NS, 'fine-1'))['algorithm'], 'fine-1'), 60_000);

@@ -65,6 +65,38 @@ for (const flavour of ['mysql', 'mariadb'] as const) {
         assert.equal(await version(), '100');
       }));
 
+    it('refuses a write of a process that had never reached the database before it was closed, and takes the next', async () => {
+      await withWriter(async () => {
+        let told = 0;
+        const late = new MysqlMetadataStorage(database().options, systemClock, undefined, {
+          onGateClosed: () => (told += 1),
+        });
+        try {
+          await setBack();
+          await assert.rejects(late.upsert(lost), { code: 'STORAGE_GATE_MOVED' });
+          assert.deepEqual([await version(), told], ['100', 1]);
+          assert.equal(await late.upsert(aModelRow({ uid: 'lost', resourceVersion: '101' })), 'updated');
+          assert.equal(told, 1);
+        } finally {
+          await late.close();
+        }
+      });
+    });
+
+    it('takes the first write of a process that began after it was opened', async () => {
+      await withWriter(setBack);
+      let told = 0;
+      const later = new MysqlMetadataStorage(database().options, systemClock, undefined, {
+        onGateClosed: () => (told += 1),
+      });
+      try {
+        assert.equal(await later.upsert(aModelRow({ uid: 'lost', resourceVersion: '101' })), 'updated');
+        assert.equal(told, 0);
+      } finally {
+        await later.close();
+      }
+    });
+
     it('is noticed by a check of the schema as well', () =>
       withWriter(async (writer, told) => {
         await setBack();

@@ -8,11 +8,13 @@ import { setTimeout as delay } from 'node:timers/promises';
 export async function eventually<T>(check: () => T | Promise<T>, limitMs = 90_000): Promise<T> {
   const deadline = Date.now() + limitMs;
   for (;;) {
+    const started = performance.now();
     try {
       return await check();
     } catch (error) {
       if (Date.now() > deadline) throw error;
-      await delay(100);
+      // A check that takes long, like one with kubectl, takes processor time from what it waits for.
+      await delay(100 + 2 * (performance.now() - started));
     }
   }
 }

@@ -37,7 +37,7 @@ export interface AuditedKind extends KindAudit {
   readonly repaired: readonly Repaired[] | undefined;
 }
 
-/** Under this name rows are set back; the next run goes on where one was killed. */
+/** Under this name the gate is closed before rows are set back; the next run goes on where one was killed. */
 const GATE_HOLDER = 'audit --repair-restored';
 /** A server keeps the locks of a connection that the network lost for a minute and a half. */
 const GATE_DEADLINE_MS = 180_000;
@@ -57,8 +57,8 @@ export async function runAudit(configuration: Configuration, run: AuditRun): Pro
   const sensitive = sensitiveValues(configuration);
   const kinds = kindsOf(configuration).filter(({ kind }) => run.kinds.length === 0 || run.kinds.includes(kind));
   const client = commandClient(configuration, clock);
-  const holder = run.gateHolder ?? (run.restored === 'set-back' ? GATE_HOLDER : undefined);
-  const mysql = { ...mysqlOptions(configuration), gateHolder: holder };
+  const mysql = { ...mysqlOptions(configuration), gateHolder: run.gateHolder };
+  if (run.restored === 'set-back' && run.gateHolder === undefined) await refuseEarlierWrites(mysql, run);
   const storage = new MysqlMetadataStorage(mysql, clock);
   try {
     await storage.check(kinds);
@@ -74,10 +74,7 @@ export async function runAudit(configuration: Configuration, run: AuditRun): Pro
       const shared = { encode: lenientEncoder(run.logger), sensitive, kinds: inCluster(kindsOf(configuration)) };
       const options = { ...context, ...shared, limits, mayAddFinalizer };
       const repair = (): Promise<readonly Repaired[]> => repairKind(audit, { ...options, restored: run.restored });
-      const setsBack = run.restored === 'set-back' && audit.findings.some(({ finding }) => finding === 'ahead');
-      const isAlone = setsBack && run.gateHolder === undefined;
-      const repaired = isAlone ? () => alone(mysql, run, repair) : repair;
-      audited.push({ ...audit, repaired: run.repair === 'repair' ? await repaired() : undefined });
+      audited.push({ ...audit, repaired: run.repair === 'repair' ? await repair() : undefined });
     }
     return audited;
   } finally {
@@ -86,15 +83,15 @@ export async function runAudit(configuration: Configuration, run: AuditRun): Pro
 }
 
 /**
- * While no other process writes: a state of before a restore of etcd may be on its way into MySQL still, and must not come after
- * the row was set back. Writes that were asked for before then are refused, and their objects read anew.
+ * A state of before a restore of etcd may be in the memory of a reconciler still, and must not come into MySQL after the look
+ * at the rows, whether it finds one to set back or none. A write that was asked for before the gate was closed is refused,
+ * and its object read anew.
  */
-async function alone<T>(mysql: MysqlOptions, { logger, signal }: AuditRun, work: () => Promise<T>): Promise<T> {
+async function refuseEarlierWrites(mysql: MysqlOptions, { logger, signal }: AuditRun): Promise<void> {
   const progress = (line: string): void => logger.info({}, line);
   const closing = { holder: GATE_HOLDER, reason: 'rows are set back to the cluster', deadlineMs: GATE_DEADLINE_MS };
   try {
     await closeGateWithin(mysql, { ...closing, clock: systemClock, signal, progress });
-    return await work();
   } finally {
     // Also where closing it has failed: the answer may be lost, and the gate be closed.
     await openAgain(mysql, logger);

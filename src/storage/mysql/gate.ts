@@ -7,7 +7,8 @@ import { refuseUnsupported, type SchemaRange } from '../schema-range.ts';
 import type { SqlRow, SqlSession } from './pool.ts';
 
 const READ =
-  'SELECT `closed_by`, `schema_version`, `min_reader`, `min_writer`, `table_names`, `changed_at` FROM `ingester_gate` WHERE `id` = 1';
+  'SELECT `closed_by`, `schema_version`, `min_reader`, `min_writer`, `table_names`, `changed_at`, ' +
+  'TIMESTAMPDIFF(MICROSECOND, `changed_at`, UTC_TIMESTAMP(6)) DIV 1000 FROM `ingester_gate` WHERE `id` = 1';
 /** Both servers know this form of the shared lock, and it needs no right beyond SELECT. */
 const SHARED = `${READ} LOCK IN SHARE MODE`;
 const EXCLUSIVE = `${READ} FOR UPDATE`;
@@ -18,14 +19,22 @@ const CLOSE =
 /** Keeps the time: it is that of the last closing. */
 const OPEN = 'UPDATE `ingester_gate` SET `closed_by` = NULL, `reason` = NULL WHERE `id` = 1';
 
+/** When the gate was closed for the last time, open again or not. */
+export interface Closing {
+  /** MySQL's time, which is never that of another closing; empty where the gate never was closed. */
+  readonly at: string;
+  /** Milliseconds ago; Infinity where it never was. */
+  readonly ageMs: number;
+}
+
 /**
  * To be called first in every write transaction. A gate that `lent` has closed lets the task through that it is lent to.
- * `onClosing` is told when the gate was closed for the last time, open again or not.
+ * `onClosing` is told of the last closing of the gate.
  */
 export async function passGate(
   session: SqlSession,
   lent?: string,
-  onClosing?: (closing: string) => void,
+  onClosing?: (closing: Closing) => void,
 ): Promise<void> {
   const row = await readRow(session, SHARED);
   onClosing?.(closingOf(row));
@@ -38,7 +47,7 @@ export async function passGate(
  * Throws where this program must not read. Taken at the start and now and then, not for every read. Gives the last closing
  * of the gate, as `passGate` does.
  */
-export async function checkReadable(session: SqlSession): Promise<string> {
+export async function checkReadable(session: SqlSession): Promise<Closing> {
   const row = await readRow(session, READ);
   refuseUnsupported(rangeOf(row), 'read');
   return closingOf(row);
@@ -77,9 +86,9 @@ async function readRow(session: SqlSession, sql: string): Promise<SqlRow> {
   return row;
 }
 
-/** When the gate was closed for the last time, open again or not; empty where it never was. */
-function closingOf(row: SqlRow): string {
-  return textOf(row[5]) ?? '';
+function closingOf(row: SqlRow): Closing {
+  const at = textOf(row[5]);
+  return at === undefined ? { at: '', ageMs: Number.POSITIVE_INFINITY } : { at, ageMs: Number(row[6]) };
 }
 
 function textOf(value: unknown): string | undefined {

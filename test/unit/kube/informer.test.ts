@@ -83,6 +83,24 @@ describe('Informer, after a restore of the server', () => {
     stop.abort();
     await finished;
   });
+
+  it('keeps the content of no object from before, also where the restored server gives out a version again', async () => {
+    const client = new ScriptedClient();
+    const down = new KubeError('Unavailable', 'connection refused');
+    client.watchScripts.push([added('a', '300'), listEnd('800'), down]);
+    client.watchScripts.push([added('a', '300'), added('b', '400'), listEnd('500'), 'wait']);
+    client.versions.push('450');
+    const [clock, store, stop] = [new FakeClock(), new IdentityStore(), new AbortController()];
+    const options = { client, resource, store, clock, logger: new RecordingLogger(), random: () => 0 };
+    const finished = new Informer(options).run(stop.signal);
+    await clock.advance(0);
+    assert.notEqual(store.get('a-namespace/a'), undefined);
+    await clock.advance(800 + 1600);
+    assert.deepEqual([store.has('a-namespace/a'), store.get('a-namespace/a')], [true, undefined]);
+    assert.notEqual(store.get('a-namespace/b'), undefined);
+    stop.abort();
+    await finished;
+  });
 });
 
 for (const streaming of [true, false]) {

@@ -32,7 +32,7 @@ import { backfillLimit } from '../../page-limit.ts';
 import { type ParameterValues, QueryTemplates, type TemplatePage } from '../../query-templates.ts';
 import type { ObjectRow } from '../../row.ts';
 import { Calls } from '../deadline.ts';
-import { checkReadable, closeGate, openGate, passGate } from '../gate.ts';
+import { type Closing, checkReadable, closeGate, openGate, passGate } from '../gate.ts';
 import { type MysqlOptions, MysqlPool, READ_TIMEOUT_MS, type SqlSession } from '../pool.ts';
 import { MysqlReads } from '../read/mysql-reads.ts';
 import { writePosition } from '../read/positions.ts';
@@ -53,6 +53,8 @@ const BATCH = { maxRows: 128, maxBytes: 4 * 1024 * 1024 };
 const LINGER_MS = 2;
 const SPACING_MS = 20;
 const QUEUE_BYTES = 64 * 1024 * 1024;
+/** No closing: that of a gate that was closed after this storage was made and before it had looked. */
+const CLOSED_MEANWHILE = 'closed meanwhile';
 /** How long closing waits for the writes that were taken. */
 const SETTLING_MS = 10_000;
 
@@ -60,8 +62,8 @@ export interface StorageObservers {
   /** Told of each row that was written with columns that cannot hold what the object has. */
   readonly onUnfit?: (kind: KindDefinition, columns: readonly string[]) => void;
   /**
-   * Told when the gate was found to have been closed since it was last looked at. Rows may have been set back meanwhile, so
-   * what was read of an object before is not to be written.
+   * Told when the gate was found to have been closed since it was last looked at, or since this storage was made. Rows may
+   * have been set back meanwhile, so what was read of an object before is not to be written.
    */
   readonly onGateClosed?: () => void;
   /** Knows of each write from when it is asked for until it has ended. */
@@ -82,8 +84,11 @@ export class MysqlMetadataStorage implements MetadataStorage {
   readonly #observers: StorageObservers;
   readonly #commits: GroupCommit;
   readonly #gateHolder: string | undefined;
+  readonly #madeMs: number;
   /** The last closing of the gate that is known. */
   #closing: string | undefined;
+  /** What stands for it in writes that were asked for before one was known. */
+  #firstClosing: string | undefined;
   readonly #stuckMs: number;
 
   constructor(
@@ -99,6 +104,7 @@ export class MysqlMetadataStorage implements MetadataStorage {
     this.#pool = new MysqlPool(options, clock);
     this.#reads = new MysqlReads(this.#pool);
     this.#clock = clock;
+    this.#madeMs = clock.monotonicMs();
     this.#commits = new GroupCommit({
       commit: (writes) => this.#gated((session) => this.#writeBatch(session, writes)),
       lanes: Math.max(1, Math.min(LANES, options.maxOpenConns - 1)),
@@ -302,15 +308,16 @@ export class MysqlMetadataStorage implements MetadataStorage {
     return outcome;
   }
 
-  #noteClosing(closing: string): void {
-    const known = this.#closing;
-    this.#closing = closing;
-    if (known !== undefined && known !== closing) this.#observers.onGateClosed?.();
+  #noteClosing({ at, ageMs }: Closing): void {
+    this.#firstClosing ??= ageMs > this.#clock.monotonicMs() - this.#madeMs ? at : CLOSED_MEANWHILE;
+    const known = this.#closing ?? this.#firstClosing;
+    this.#closing = at;
+    if (known !== at) this.#observers.onGateClosed?.();
   }
 
   /** Called after the gate was passed. */
   async #writeBatch(session: SqlSession, writes: readonly PendingWrite[]): Promise<readonly WriteOutcome[]> {
-    const isOld = ({ closing }: PendingWrite): boolean => closing !== undefined && closing !== this.#closing;
+    const isOld = ({ closing = this.#firstClosing }: PendingWrite): boolean => closing !== this.#closing;
     if (this.#gateHolder === undefined && writes.some(isOld)) throw new GateMovedError();
     return writeBatch(session, writes);
   }
