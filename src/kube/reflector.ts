@@ -60,6 +60,9 @@ const MIN_WATCH_SECONDS = 300;
 /** A watch that ends sooner, and empty, counts as a failure. */
 const SHORT_WATCH_MS = 1000;
 const backoff = { baseMs: 800, capMs: 30_000, jitter: 1 };
+/** A server that fails at once is down or starting: it costs nothing to ask it again soon, and it is back soon. */
+const AT_ONCE_MS = 1000;
+const AT_ONCE_CAP_MS = 5000;
 /** Without trouble for this long, the backoff starts from the beginning. */
 const BACKOFF_RESET_MS = 120_000;
 const NOT_INSTALLED_WAIT_MS = 2000;
@@ -81,6 +84,8 @@ export class Reflector {
   #streamingSupported = true;
   #failures = 0;
   #lastFailureMs = Number.NEGATIVE_INFINITY;
+  /** When the server was asked for what is under way. */
+  #askedMs = 0;
 
   constructor(options: ReflectorOptions) {
     this.#options = options;
@@ -106,6 +111,7 @@ export class Reflector {
 
   /** One list, and with a streaming list the watch that goes on from it. */
   async #listAndWatch(signal: AbortSignal): Promise<WatchEnd> {
+    this.#askedMs = this.#options.clock.monotonicMs();
     if (this.#streamingSupported) {
       try {
         return await this.#streamingList(signal);
@@ -205,7 +211,8 @@ export class Reflector {
 
   /** Watches on, unless the server may not have what was seen any more. */
   async #resume(signal: AbortSignal): Promise<WatchEnd> {
-    const { client, resource, selection = {} } = this.#options;
+    const { client, clock, resource, selection = {} } = this.#options;
+    this.#askedMs = clock.monotonicMs();
     try {
       const found = await this.#seen.compare((one) => client.newest(resource, { ...selection, ...one }, signal));
       if (found.history === 'another') this.#noteWentBack(found.from, found.to);
@@ -229,6 +236,7 @@ export class Reflector {
   async #watch(signal: AbortSignal): Promise<WatchEnd> {
     const { clock, logger, resource } = this.#options;
     const started = clock.monotonicMs();
+    this.#askedMs = started;
     let events = 0;
     const tookMs = (): number => clock.monotonicMs() - started;
     const stream = this.#stream({ resourceVersion: this.resourceVersion }, signal);
@@ -334,7 +342,9 @@ export class Reflector {
     const { clock, random = Math.random } = this.#options;
     const asked = error instanceof KubeError ? (error.retryAfterMs ?? 0) : 0;
     this.#isNews();
-    const delay = Math.max(asked, backoffMs(backoff, this.#failures, random));
+    const failedAtOnce = isKubeError(error, 'Unavailable') && clock.monotonicMs() - this.#askedMs < AT_ONCE_MS;
+    const pace = failedAtOnce ? { ...backoff, capMs: AT_ONCE_CAP_MS } : backoff;
+    const delay = Math.max(asked, backoffMs(pace, this.#failures, random));
     this.#noteFailure();
     await sleep(clock, delay, signal);
   }

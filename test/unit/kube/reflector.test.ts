@@ -40,11 +40,25 @@ describe('Reflector', () => {
     await fixture.end();
   });
 
-  it('TestReflectorListAndWatchInitConnBackoff: waits twice as long after each failure, up to half a minute', async () => {
+  it('TestReflectorListAndWatchInitConnBackoff: waits twice as long after each failure, up to five seconds while the server is down', async () => {
     const fixture = await run(Array.from({ length: 20 }, () => [down]));
     const { client, clock, end } = fixture;
+    for (const wait of [800, 1600, 3200, 5000, 5000]) {
+      const before = client.watches.length;
+      await clock.advance(wait - 1);
+      assert.equal(client.watches.length, before);
+      await clock.advance(1);
+      assert.equal(client.watches.length, before + 1);
+    }
+    await end();
+  });
+
+  it('waits up to half a minute for a server that takes its time to fail', async () => {
+    const { client, clock, end } = await run(Array.from({ length: 20 }, () => ['wait']));
     for (const wait of [800, 1600, 3200, 6400, 12_800, 25_600, 30_000, 30_000]) {
       const before = client.watches.length;
+      await clock.advance(1000);
+      client.break(down);
       await clock.advance(wait - 1);
       assert.equal(client.watches.length, before);
       await clock.advance(1);
