@@ -32,7 +32,7 @@ const ownedLibraries = {
   pino: '^src/base/logger\\.ts$',
   'prom-client': '^src/(metrics/|app/health\\.ts)',
   zod: '^src/config/',
-  '@peculiar/x509': '^src/app/commands/self-signed\\.ts$',
+  '@peculiar/x509': '^src/app/commands/certificates\\.ts$',
   commander: '^src/(cli/|main\\.ts)',
   '@bufbuild/protobuf': '^src/proto/',
   '@marcbachmann/cel-js': '^src/base/cel\\.ts$',

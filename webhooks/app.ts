@@ -9,12 +9,14 @@ import express, {
   type Response,
 } from 'express';
 import type { Clock } from '../src/base/clock.ts';
+import { parseDurationMs } from '../src/base/duration.ts';
+import { CodedError } from '../src/base/errors.ts';
 import type { JsonObject } from '../src/base/json.ts';
 import type { Logger } from '../src/base/logger.ts';
 import { LogLimit } from '../src/base/rate-limits.ts';
+import { within } from '../src/base/within.ts';
 import type { WebhookMetrics } from '../src/metrics/metrics.ts';
 import { Bodies, BusyError } from './bodies.ts';
-import { DeadlineError, timeoutOf, withinTime } from './deadline.ts';
 import { type FinalizerPolicyOptions, mutatingPolicies, reviewFinalizer } from './policies/finalizer.ts';
 import { encodeDecision, observed, runPolicies, type ValidatingPolicy } from './policy.ts';
 import { type AdmissionRequest, type Allowed, decodeReview, encodeAllowed, ReviewError } from './review.ts';
@@ -168,4 +170,37 @@ function failureHandler({ logger, clock }: WebhookAppOptions, panicked: () => vo
 function describe(error: unknown): { readonly status: number; readonly message: string } {
   if (error instanceof ReviewError || error instanceof DeadlineError || error instanceof BusyError) return error;
   return { status: 500, message: 'the webhook failed; see its log' };
+}
+
+// The API server says in the query how long it waits. An answer that says "failed" in time is better than none: the
+// API server then knows at once, applies the failurePolicy, and shows our reason.
+
+/** What the API server waits where the registration says nothing, and at most. */
+const DEFAULT_MS = 10_000;
+const MAX_MS = 30_000;
+/** Share of the time that is ours; the rest is for the way back. */
+const SHARE = 0.9;
+
+class DeadlineError extends CodedError {
+  readonly status = 504;
+
+  constructor(timeoutMs: number) {
+    super('REVIEW_TIMEOUT', `no answer within ${timeoutMs} ms, which is what the API server left for it`, {
+      retry: 'yes',
+    });
+  }
+}
+
+/** Milliseconds for an answer, from the `?timeout=5s` of the request. */
+export function timeoutOf(url: string): number {
+  const text = new URLSearchParams(url.split('?')[1]).get('timeout') ?? '';
+  const asked = parseDurationMs(text) ?? DEFAULT_MS;
+  return Math.min(asked === 0 ? DEFAULT_MS : asked, MAX_MS) * SHARE;
+}
+
+/** Rejects with a DeadlineError once the time is over. */
+function withinTime<T>(clock: Clock, timeoutMs: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  return within({ clock, timeoutMs }, work, () => {
+    throw new DeadlineError(timeoutMs);
+  });
 }

@@ -1,7 +1,6 @@
 import { type Command, Option } from 'commander';
 import { stringify } from 'yaml';
-import { RenderInputError } from '../gitops/errors.ts';
-import { annotate, type Manifest, type ManifestStream, readManifests } from '../gitops/render.ts';
+import { annotate, type Manifest, type ManifestStream, RenderInputError, readManifests } from '../gitops/render.ts';
 import {
   FLUX_SSA,
   placeholder,

@@ -2,8 +2,8 @@
 // keep every byte. Pure: which objects are archived is an input.
 import { type Document, isMap, isScalar, isSeq, parseDocument } from 'yaml';
 import { GROUP } from '../api/names.ts';
+import { CodedError } from '../base/errors.ts';
 import { isKind } from '../kinds/kind-names.ts';
-import { RenderEmptyError, RenderInputError } from './errors.ts';
 import type { ObjectName } from './tombstone.ts';
 
 /** A manifest of one of our kinds, alone in its document or an item of a List. */
@@ -17,6 +17,24 @@ export interface ManifestStream {
   /** The text of each document with its marker; joined they are the input. */
   readonly texts: readonly string[];
   readonly manifests: readonly Manifest[];
+}
+
+/** What came in is not a stream of manifests. `position` counts documents from 1. */
+export class RenderInputError extends CodedError {
+  constructor(position: number, what: string) {
+    super('RENDER_INPUT', `Document ${position} of the input: ${what}. Nothing was written.`);
+  }
+}
+
+/** Rendering nothing would look to Argo CD and Flux like a wish to delete everything. */
+export class RenderEmptyError extends CodedError {
+  constructor() {
+    super(
+      'RENDER_EMPTY',
+      'The input has no manifest. Rendering nothing would prune everything, so this is a failure: look at the command ' +
+        'that should have written the manifests.',
+    );
+  }
 }
 
 /** A marker stands at the start of a line; inside a block scalar every line is indented. */

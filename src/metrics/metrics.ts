@@ -2,7 +2,7 @@
 // for this one. Each family exists from the start and is zero, so that a graph has a line and an alert a value before
 // the first event. The registry is passed in; there is no global one.
 import { Registry } from 'prom-client';
-import { AdmissionMetrics } from './admission.ts';
+import { AdmissionMetrics, WebhookMetricFamilies } from './admission.ts';
 import { ControllerMetricFamilies } from './controller.ts';
 import { CoverageMetricFamilies } from './coverage.ts';
 import { LifecycleMetrics } from './lifecycle.ts';
@@ -10,7 +10,6 @@ import { EventMetrics, LeaderElectionMetrics, WatchdogMetrics } from './manager.
 import { RestClientMetrics } from './rest-client.ts';
 import { QueryMetricFamilies, ServerMetrics } from './servers.ts';
 import { SyncMetrics } from './sync.ts';
-import { WebhookMetricFamilies } from './webhook.ts';
 
 export interface Metrics {
   readonly registry: Registry;

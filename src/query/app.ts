@@ -6,7 +6,7 @@ import express, { type ErrorRequestHandler, type Express, type Request, type Res
 import type { Clock } from '../base/clock.ts';
 import { programVersion } from '../base/program-files.ts';
 import { LogLimit, RateLimits } from '../base/rate-limits.ts';
-import { type Context, sendText } from './context.ts';
+import { type Context, sendText, type User } from './context.ts';
 import { sendDocument, sendJson } from './documents.ts';
 import { QueryError, queryErrorOf, statusObject } from './errors.ts';
 import { answerGenerator, GENERATOR_PATH } from './generator.ts';
@@ -17,7 +17,6 @@ import { sendPage } from './page.ts';
 import { Places } from './places.ts';
 import { RequestTime } from './request-time.ts';
 import { ResourceHandler } from './resources.ts';
-import type { User } from './user.ts';
 
 export function createQueryApp(options: QueryAppOptions): Express {
   const app = express();

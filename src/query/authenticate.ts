@@ -7,10 +7,10 @@ import { isJsonObject, valueAt } from '../base/json.ts';
 import { RateLimits } from '../base/rate-limits.ts';
 import { tokenReviews } from '../kube/resources.ts';
 import { BoundedCache } from './bounded-cache.ts';
+import type { User } from './context.ts';
 import { QueryError } from './errors.ts';
 import { type FrontProxySettings, userFromFrontProxy } from './front-proxy.ts';
 import type { Questions } from './questions.ts';
-import type { User } from './user.ts';
 
 export interface AuthenticatorOptions {
   readonly questions: Pick<Questions, 'ask'>;

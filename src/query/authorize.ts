@@ -9,9 +9,9 @@ import { type JsonObject, valueAt } from '../base/json.ts';
 import { subjectAccessReviews } from '../kube/resources.ts';
 import type { MetadataStorage } from '../storage/metadata-storage.ts';
 import { BoundedCache } from './bounded-cache.ts';
+import type { User } from './context.ts';
 import { QueryError } from './errors.ts';
 import type { Questions } from './questions.ts';
-import type { User } from './user.ts';
 
 export type Verb = 'get' | 'list' | 'create' | 'patch' | 'delete' | 'deletecollection';
 

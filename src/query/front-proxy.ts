@@ -4,7 +4,7 @@ import type { TLSSocket } from 'node:tls';
 import type { KubeClient } from '../kube/client.ts';
 import { configMapRef, dataOf } from '../kube/config-map.ts';
 import { ifFound } from '../kube/found.ts';
-import type { User } from './user.ts';
+import type { User } from './context.ts';
 
 export interface FrontProxySettings {
   readonly caPem: string;

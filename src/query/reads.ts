@@ -2,10 +2,9 @@
 import type { ListPage, StoredObject } from '../storage/metadata-storage.ts';
 import { readJsonBody } from './body.ts';
 import { changesQuery, withCursor } from './changes.ts';
-import { type Context, sendJson } from './context.ts';
+import { type Context, JsonStream, sendJson } from './context.ts';
 import { QueryError } from './errors.ts';
 import { Freshness } from './freshness.ts';
-import { JsonStream } from './json-stream.ts';
 import { type ListAnswer, listText, objectDocument, readPages, tokenAfter } from './list.ts';
 import { listQuery } from './list-query.ts';
 import { type ListRequest, parseListRequest, refuseParameters } from './list-request.ts';

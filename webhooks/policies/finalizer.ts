@@ -4,7 +4,7 @@
 //   CREATE or UPDATE, finalizers missing/null  add the list
 //   CREATE or UPDATE, list without ours        append ours
 //   ours present, also twice                   nothing: the API server keeps duplicates
-//   UPDATE that lost ours and a mark           as above, and the mark again: see marks-kept.ts
+//   UPDATE that lost ours and a mark           as above, and the mark again: see below
 //   UPDATE of an object that is being deleted  nothing: the API server refuses new finalizers there
 //   UPDATE of an object that is opted out      nothing: a user may remove it by hand. protect-marks.ts says who may
 //                                              set the mark
@@ -12,11 +12,10 @@
 //   metadata storage is off                    nothing, as no reconciler would take it off; but what was guarded before
 //                                              stays guarded, as its row may be behind when storage is switched on
 //   DELETE, CONNECT, no object                 nothing: a patch would be an error
-import { FINALIZER, UNGUARDED_ANNOTATION } from '../../src/api/names.ts';
-import { type JsonObject, valueAt } from '../../src/base/json.ts';
+import { DELETING_ANNOTATION, FINALIZER, IMMUTABLE_ANNOTATION, UNGUARDED_ANNOTATION } from '../../src/api/names.ts';
+import { isJsonObject, type JsonObject, valueAt } from '../../src/base/json.ts';
 import type { AdmissionRequest, Allowed, PatchOperation } from '../review.ts';
 import { isDeleting, isGuarded } from './guarded.ts';
-import { annotationsOf, lostMarks } from './marks-kept.ts';
 
 export interface FinalizerPolicyOptions {
   /** Full user name of the reconciler's service account. */
@@ -87,4 +86,32 @@ function restoreMarks(object: JsonObject, marks: readonly string[]): readonly Pa
 /** One key as a step of a JSON Pointer. */
 function escaped(key: string): string {
   return key.replaceAll('~', '~0').replaceAll('/', '~1');
+}
+
+// A full replacement (PUT) from a manifest knows neither our finalizer nor the marks that a user or a controller has
+// set, and would drop all of them unintentionally. A client that reads an object and changes it, or patches it, keeps
+// what it does not mean to change; so our finalizer tells the two apart:
+//
+//   the update                                   the mark
+//   drops our finalizer and the mark              is kept, with a warning: the writer knew neither
+//   keeps our finalizer, drops the mark           goes: the writer knew the object and took the mark off on purpose
+//   gives the mark another value than "true"      goes, whatever else the update does: that is explicit
+//   the old object had no finalizer of ours       goes: nothing tells an accident from intent
+//
+// A mark that goes takes effect: a deletion by annotation is undone unless the reconciler has acted on it already.
+
+const MARKS = [DELETING_ANNOTATION, IMMUTABLE_ANNOTATION] as const;
+const ANNOTATIONS = ['metadata', 'annotations'] as const;
+
+/** The marks that the update of a live object lost by accident. */
+function lostMarks({ operation, object, oldObject }: AdmissionRequest): readonly string[] {
+  if (operation !== 'UPDATE' || !isGuarded(oldObject) || isGuarded(object)) return [];
+  const before = annotationsOf(oldObject);
+  const after = annotationsOf(object);
+  return MARKS.filter((mark) => before?.[mark] === 'true' && (after?.[mark] ?? undefined) === undefined);
+}
+
+function annotationsOf(object: JsonObject | undefined): JsonObject | undefined {
+  const annotations = valueAt(object, ANNOTATIONS);
+  return isJsonObject(annotations) ? annotations : undefined;
 }

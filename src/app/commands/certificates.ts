@@ -1,7 +1,9 @@
 // The webhook's certificate where there is no cert-manager: made here, put into a Secret, and trusted by the API server
 // for the bundle's webhooks. Trust comes first: at no moment is a certificate served that is not trusted.
 
-import { createPrivateKey, type X509Certificate } from 'node:crypto';
+import 'reflect-metadata';
+import { createPrivateKey, webcrypto, X509Certificate } from 'node:crypto';
+import * as x509 from '@peculiar/x509';
 import { BUNDLE_LABEL, BUNDLE_NAME } from '../../api/names.ts';
 import type { KubernetesObject } from '../../api/object.ts';
 import { isAborted } from '../../base/abort.ts';
@@ -13,7 +15,6 @@ import type { KubeClient, ObjectRef, Resource } from '../../kube/client.ts';
 import { ifFound } from '../../kube/found.ts';
 import { secrets } from '../../kube/resources.ts';
 import { commandClient } from '../kube-client.ts';
-import { certificatesIn, type KeyPair, parseCertificate, selfSigned } from './self-signed.ts';
 
 export interface CertificatesRun {
   readonly secret: string;
@@ -217,4 +218,49 @@ function fits(certificate: X509Certificate, keyPem: string): boolean {
 export function trustOf(trusted: string, certificatePem: string, now: Date): string {
   const valid = certificatesIn(trusted).filter((pem) => (parseCertificate(pem)?.validToDate ?? now) > now);
   return `${[...new Set([...valid, ...certificatesIn(certificatePem)])].join('\n')}\n`;
+}
+
+// A certificate made, and certificates read.
+
+const keyAlgorithm = { name: 'ECDSA', namedCurve: 'P-256' } as const;
+const HOUR_MS = 60 * 60 * 1000;
+const LIFETIME_MS = 365 * 24 * HOUR_MS;
+
+interface KeyPair {
+  readonly certificatePem: string;
+  readonly keyPem: string;
+}
+
+/** A server certificate that is its own authority: a client that trusts it trusts nothing else. */
+async function selfSigned(commonName: string, hosts: readonly string[], now: Date): Promise<KeyPair> {
+  const keys = await webcrypto.subtle.generateKey(keyAlgorithm, true, ['sign', 'verify']);
+  const certificate = await x509.X509CertificateGenerator.createSelfSigned({
+    name: [{ CN: [commonName] }],
+    keys,
+    signingAlgorithm: { name: 'ECDSA', hash: 'SHA-256' },
+    // Clocks differ a little.
+    notBefore: new Date(now.getTime() - HOUR_MS),
+    notAfter: new Date(now.getTime() + LIFETIME_MS),
+    extensions: [
+      new x509.BasicConstraintsExtension(false, undefined, true),
+      new x509.KeyUsagesExtension(x509.KeyUsageFlags.digitalSignature, true),
+      new x509.ExtendedKeyUsageExtension([x509.ExtendedKeyUsage.serverAuth]),
+      new x509.SubjectAlternativeNameExtension(hosts.map((value) => ({ type: 'dns', value }))),
+    ],
+  });
+  const key = await webcrypto.subtle.exportKey('pkcs8', keys.privateKey);
+  return { certificatePem: certificate.toString('pem'), keyPem: x509.PemConverter.encode(key, 'PRIVATE KEY') };
+}
+
+function parseCertificate(pem: string): X509Certificate | undefined {
+  try {
+    return new X509Certificate(pem);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The certificates of a bundle, one text each. */
+function certificatesIn(bundle: string): readonly string[] {
+  return [...bundle.matchAll(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g)].map(([pem]) => pem);
 }

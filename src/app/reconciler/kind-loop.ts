@@ -16,8 +16,8 @@ import type { EventRecorder } from '../../runtime/event-recorder.ts';
 import { enqueueForObject } from '../../runtime/handler.ts';
 import { resourceVersionChanged } from '../../runtime/predicate.ts';
 import { retryUpTo } from '../../runtime/rate-limiter.ts';
+import { inSteps, type Step } from '../../runtime/reconcile.ts';
 import { kindSource } from '../../runtime/source.ts';
-import { inSteps, type Step } from '../../runtime/steps.ts';
 import type { MysqlMetadataStorage } from '../../storage/mysql/store/mysql-storage.ts';
 import type { SensitiveValues } from '../../storage/sensitive.ts';
 import { HeldObjects } from '../../sync/flows/held-objects.ts';
@@ -29,7 +29,7 @@ import { PositionTracker } from '../../sync/startup/position.ts';
 import type { WentBack } from '../../sync/status/status.ts';
 import type { ReadinessCheck } from '../health.ts';
 import { inCluster, kindsOf } from '../kinds.ts';
-import type { ByteBudgets } from './byte-budgets.ts';
+import type { ByteBudgets } from './memory.ts';
 import type { KindFlows, SyncParts } from './sync-parts.ts';
 
 /** The calls of a reconcile have deadlines of their own, which end it; that takes this long at most unless one has none. */

@@ -1,10 +1,9 @@
 // What runs beside the kinds: the operators' decisions, the spool, the tombstones, the records, the eviction rules.
 import type { Manager } from '../../runtime/manager.ts';
 import { runRecordWriter } from '../../sync/admission/record-writer.ts';
-import { runEvictionLoop } from '../../sync/eviction/eviction-loop.ts';
+import { requestedEvictions, runEvictionLoop } from '../../sync/eviction/eviction-loop.ts';
 import { rulesFor } from '../../sync/eviction/eviction-rules.ts';
-import { requestedEvictions } from '../../sync/eviction/requested-evictions.ts';
-import { replaySpool } from '../../sync/flows/spool-replay.ts';
+import { replaySpool } from '../../sync/flows/spooling-policy.ts';
 import type { KindStatus } from '../../sync/status/status.ts';
 import { runStatusWriter } from '../../sync/status/status-writer.ts';
 import { rememberedHistory, StorageHistory } from '../../sync/status/storage-history.ts';

@@ -3,7 +3,7 @@ import type { Clock } from '../../base/clock.ts';
 import { messageOf } from '../../base/errors.ts';
 import { canonicalJson } from '../../base/json.ts';
 import { KubeconfigError } from '../errors.ts';
-import type { Login, LoginData, TlsMaterial } from './login-data.ts';
+import type { Login, LoginData, TlsMaterial } from './login.ts';
 
 /** `identity` changes whenever the TLS material does. */
 export interface Credentials extends LoginData {

@@ -19,11 +19,10 @@ import type {
 } from '../client.ts';
 import { PageTooLargeError } from '../errors.ts';
 import type { WatchedObject } from '../watched-object.ts';
-import { type Pace, readBody } from './body.ts';
 import { splitList } from './json-scan.ts';
 import { readReceived, readWhole } from './received-object.ts';
 import { explained, isNamedBy, testsHold } from './refusal.ts';
-import { type Call, type Transport, unavailable } from './transport.ts';
+import { type Call, type Pace, readBody, type Transport, unavailable } from './transport.ts';
 import { watchStream } from './watch-stream.ts';
 
 /** Bookmarks come about once a minute; a watch without a byte for two of them and some slack is dead. */

@@ -23,8 +23,8 @@ import { pagesOf } from '../../kube/pages.ts';
 import { decodeObject } from '../../proto/decode.ts';
 import type { MetadataStorage, StoredIdentity, StoredObject } from '../../storage/metadata-storage.ts';
 import { inParallel } from '../in-parallel.ts';
-import { definitionOf } from '../startup/crd-state.ts';
 import { rowsInCluster } from '../startup/difference.ts';
+import { definitionOf } from '../startup/mark-missed-deletes.ts';
 
 export const findingNames = ['missing', 'stale', 'ahead', 'extra', 'unguarded', 'unreadable'] as const;
 export type FindingName = (typeof findingNames)[number];

@@ -1,10 +1,15 @@
+import type { KindDefinition } from '../../api/kind.ts';
+import { objectKey } from '../../api/object.ts';
 import { isAborted, untilAborted } from '../../base/abort.ts';
 import { type Clock, sleep } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
 import { waitUntil } from '../../base/repeat.ts';
 import type { KubeClient, Resource } from '../../kube/client.ts';
 import { isKubeError } from '../../kube/errors.ts';
-import type { StoredIdentity } from '../../storage/metadata-storage.ts';
+import type { IdentityStore } from '../../kube/store.ts';
+import type { MetadataStorage, StoredIdentity } from '../../storage/metadata-storage.ts';
+import type { Coverage } from '../startup/coverage.ts';
+import { rowsInCluster } from '../startup/difference.ts';
 import type { EvictionRule } from './eviction-rules.ts';
 import { type ChosenObjects, scan } from './eviction-scan.ts';
 
@@ -61,4 +66,29 @@ async function askRules(options: EvictionLoopOptions, signal: AbortSignal): Prom
       logger.warn({ err: error }, 'The eviction rules could not be asked; trying again');
     return false;
   }
+}
+
+export interface RequestedOptions {
+  readonly kind: KindDefinition;
+  readonly storage: MetadataStorage;
+  readonly store: Pick<IdentityStore, 'identity'>;
+  readonly coverage: Pick<Coverage, 'isPlain'>;
+}
+
+/**
+ * The evictions under way of objects that are as they were when that was requested and carry no mark, so that only a rule,
+ * or a setting, can have asked.
+ */
+export async function requestedEvictions(options: RequestedOptions): Promise<readonly StoredIdentity[]> {
+  const { kind, storage, store, coverage } = options;
+  const found: StoredIdentity[] = [];
+  for await (const page of rowsInCluster(storage, kind, ['evicting'])) {
+    for (const row of page) {
+      const key = objectKey({ metadata: row });
+      const seen = store.identity(key);
+      const isSame = seen?.uid === row.uid && seen.resourceVersion === row.resourceVersion;
+      if (isSame && coverage.isPlain(key)) found.push(row);
+    }
+  }
+  return found;
 }

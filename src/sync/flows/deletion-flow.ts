@@ -1,12 +1,12 @@
 // An object that is being deleted: its final state goes into MySQL, then our finalizer comes off. States
 // that other finalizers still bring about are stored the same way.
 import { FINALIZER } from '../../api/names.ts';
-import { deletionTimeOf, hasFinalizer, type KubernetesObject } from '../../api/object.ts';
+import { deletionTimeOf, hasFinalizer, isBornDeleting, type KubernetesObject } from '../../api/object.ts';
 import { done, type ReconcileResult } from '../../runtime/reconcile.ts';
+import type { WriteOutcome } from '../../storage/metadata-storage.ts';
 import { removeFinalizerFrom } from '../finalizer.ts';
-import { endRow, holdDeletion } from './counted-deletion.ts';
 import { type Ending, endingOf, storeEnding } from './ending.ts';
-import { BLOCKED_MS } from './failure.ts';
+import { BLOCKED_MS } from './failing-objects.ts';
 import { type Flow, preconditions, refuseStale } from './flow.ts';
 import { isOutage } from './outage-policy.ts';
 import { proveStored } from './proof.ts';
@@ -121,4 +121,43 @@ function awaitOthers(flow: Flow, object: KubernetesObject): ReconcileResult {
   const note = `MySQL has its state and michelangelo/Ingester is off. It waits for: ${others.join(', ')}.`;
   flow.options.recordEvent?.(object, 'TerminatingBlocked', note);
   return done;
+}
+
+// How a flow asks the breaker, so that what counts is a row that was newly ended: not an attempt, and not a repetition.
+
+/** While a breaker is open, how often it is looked whether it still is. */
+const PAUSED_MS = 10_000;
+
+/** Ends the row, or stores the object and waits where deletions are held. */
+export async function endRow(
+  flow: Flow,
+  object: KubernetesObject,
+  { ending, write }: { readonly ending: Ending; readonly write: () => Promise<WriteOutcome> },
+): Promise<{ readonly outcome: WriteOutcome } | { readonly held: string }> {
+  const { breaker } = flow.options;
+  const { uid, namespace } = object.metadata;
+  if (breaker === undefined || !(await endsRow(flow, object, ending))) return { outcome: await write() };
+  const held = breaker.admit({ uid, namespace });
+  if (held !== undefined) return { held };
+  let outcome: WriteOutcome | undefined;
+  try {
+    outcome = await write();
+    return { outcome };
+  } finally {
+    if (outcome === undefined || outcome === 'stale') breaker.takeBack(uid);
+  }
+}
+
+/** Whether this end of the object newly marks its row as deleted; what never was alive does not count. */
+async function endsRow({ options }: Flow, object: KubernetesObject, ending: Ending): Promise<boolean> {
+  if (ending === 'evicted' || isBornDeleting(object)) return false;
+  const stored = await options.storage.getById(options.kind, object.metadata.uid);
+  if (stored === undefined || stored.state === 'live') return true;
+  return ending === 'deleted' && stored.state === 'evicting';
+}
+
+export async function holdDeletion(flow: Flow, object: KubernetesObject, because: string): Promise<ReconcileResult> {
+  await flow.options.storage.upsert(flow.row(object));
+  flow.options.recordEvent?.(object, 'DeletionsPaused', because);
+  return { kind: 'requeue-after', delayMs: PAUSED_MS };
 }

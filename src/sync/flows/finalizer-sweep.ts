@@ -7,7 +7,7 @@ import { isKubeError } from '../../kube/errors.ts';
 import type { WatchedObject } from '../../kube/watched-object.ts';
 import { done, type ReconcileResult } from '../../runtime/reconcile.ts';
 import { addFinalizerTo } from '../finalizer.ts';
-import { type FailureListeners, tellFailure } from './failure.ts';
+import { type FailureListeners, tellFailure } from './failing-objects.ts';
 
 export interface FinalizerSweepOptions extends FailureListeners {
   readonly resource: Resource;

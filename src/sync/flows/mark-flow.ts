@@ -6,7 +6,7 @@ import type { KubernetesObject } from '../../api/object.ts';
 import type { DeleteOptions } from '../../kube/client.ts';
 import { done, type ReconcileResult } from '../../runtime/reconcile.ts';
 import { PropagationInvalidError } from '../errors.ts';
-import { endRow, holdDeletion } from './counted-deletion.ts';
+import { endRow, holdDeletion } from './deletion-flow.ts';
 import { type Flow, preconditions, refuseStale } from './flow.ts';
 
 type PropagationPolicy = NonNullable<DeleteOptions['propagationPolicy']>;

@@ -7,8 +7,7 @@ import type { ObjectRow } from '../../storage/row.ts';
 import { type Classified, classify } from './classify.ts';
 import { finishDeletion } from './deletion-flow.ts';
 import { evict, withdrawEviction } from './evict-flow.ts';
-import type { FailingObjects } from './failing-objects.ts';
-import { tellFailure, tellWhyItStays } from './failure.ts';
+import { type FailingObjects, tellFailure, tellWhyItStays } from './failing-objects.ts';
 import { Flow, type FlowOptions } from './flow.ts';
 import { deleteMarked } from './mark-flow.ts';
 

@@ -1,4 +1,9 @@
 import type { KubernetesObject } from '../../api/object.ts';
+import type { Clock } from '../../base/clock.ts';
+import type { Logger } from '../../base/logger.ts';
+import { repeat } from '../../base/repeat.ts';
+import type { MetadataStorage } from '../../storage/metadata-storage.ts';
+import { lenientEncoder } from '../row.ts';
 import type { OutagePolicy, UnsavedEnding } from './outage-policy.ts';
 import type { Spool } from './spool.ts';
 
@@ -38,4 +43,30 @@ export class SpoolingPolicy implements OutagePolicy {
   keep(unsaved: UnsavedEnding): Promise<boolean> {
     return this.#options.spool.append(unsaved);
   }
+}
+
+const REPLAY_MS = 5000;
+
+/** Brings final states of objects that left without MySQL into MySQL, whenever it answers. */
+export async function replaySpool(
+  spool: Spool,
+  parts: {
+    readonly storage: MetadataStorage;
+    readonly clock: Clock;
+    readonly logger: Logger;
+    readonly away: () => StorageAway | undefined;
+  },
+  signal: AbortSignal,
+): Promise<void> {
+  const { storage, clock, logger, away } = parts;
+  const encode = lenientEncoder(logger);
+  await repeat({ clock, periodMs: REPLAY_MS, signal }, async () => {
+    if (away() !== undefined) return;
+    try {
+      const count = await spool.replay(storage, encode);
+      if (count > 0) logger.info({ count }, 'Final states that were kept on disk are in MySQL');
+    } catch (error) {
+      logger.warn({ err: error }, 'The spool could not be written to MySQL; trying again');
+    }
+  });
 }

@@ -29,7 +29,7 @@ async function majorCollections(prepare: string): Promise<number> {
 
 describe('the heap of the reconciler', () => {
   it('is collected as a whole less often than V8 would for one of this size', async () => {
-    const url = new URL('../../../src/app/reconciler/heap.ts', import.meta.url).href;
+    const url = new URL('../../../src/app/reconciler/memory.ts', import.meta.url).href;
     const before = await majorCollections('');
     const after = await majorCollections(`import { letHeapGrow } from '${url}'; letHeapGrow();`);
     assert.ok(before > 2 && after > 0 && after < before, `${before} collections without, ${after} with`);

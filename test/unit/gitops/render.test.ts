@@ -2,8 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { parseAllDocuments } from 'yaml';
 import { valueAt } from '../../../src/base/json.ts';
-import { RenderEmptyError, RenderInputError } from '../../../src/gitops/errors.ts';
-import { annotate, readManifests } from '../../../src/gitops/render.ts';
+import { annotate, RenderEmptyError, RenderInputError, readManifests } from '../../../src/gitops/render.ts';
 import {
   placeholder,
   tombstoneAnnotations,

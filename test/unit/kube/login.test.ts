@@ -7,8 +7,7 @@ import { type Authority, createAuthority } from '../../../hack/local/certificate
 import { kubeconfigText } from '../../../hack/local/kubeconfig.ts';
 import { KubeconfigError } from '../../../src/kube/errors.ts';
 import { CredentialSource } from '../../../src/kube/http/credentials.ts';
-import { openLogin } from '../../../src/kube/http/login.ts';
-import type { LoginData } from '../../../src/kube/http/login-data.ts';
+import { type LoginData, openLogin } from '../../../src/kube/http/login.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 
 const url = 'https://127.0.0.1:6443';

@@ -1,7 +1,11 @@
 import { deepStrictEqual, strictEqual } from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { formatTimestamp, parseTimestamp } from '../../../src/proto/timestamp.ts';
-import { formatProtoDuration, parseProtoDuration } from '../../../src/proto/well-known.ts';
+import {
+  formatProtoDuration,
+  formatTimestamp,
+  parseProtoDuration,
+  parseTimestamp,
+} from '../../../src/proto/well-known.ts';
 
 describe('parseTimestamp', () => {
   it('counts seconds from 1970 and keeps nanoseconds', () => {

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { done } from '../../../src/runtime/reconcile.ts';
-import { inSteps, type Step } from '../../../src/runtime/steps.ts';
+import { done, inSteps, type Step } from '../../../src/runtime/reconcile.ts';
 
 describe('a reconcile out of steps', () => {
   it('enters them in their order, with its key, and leaves them in the other', async () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { timeoutOf } from '../../../webhooks/deadline.ts';
+import { timeoutOf } from '../../../webhooks/app.ts';
 
 describe('the time for an answer', () => {
   const cases: readonly { name: string; url: string; expected: number }[] = [

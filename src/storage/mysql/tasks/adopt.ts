@@ -1,12 +1,12 @@
 // Tables of the original become ours, with every row: widen, fill in what is new, then say NOT NULL and set the keys.
 import type { KindDefinition } from '../../../api/kind.ts';
+import { LAST_APPLIED_ANNOTATION } from '../../../api/names.ts';
+import { CodedError } from '../../../base/errors.ts';
 import type { ReadOriginal } from '../../original.ts';
 import type { SqlSession } from '../pool.ts';
 import { readTables, type TableShape } from '../schema/table-shape.ts';
 import { planAdoption } from './adoption-plan.ts';
-import { moveDuplicates } from './duplicate-pairs.ts';
 import type { MigrationConnection } from './migration-connection.ts';
-import { AdoptionRefusedError } from './migration-errors.ts';
 import { fillPage } from './original-rows.ts';
 import { type BackfillHost, type Page, runBackfill } from './table-walk.ts';
 
@@ -27,6 +27,13 @@ export interface AdoptionHost extends BackfillHost {
   readonly kinds: readonly KindDefinition[];
   readonly readOriginal: ReadOriginal;
   readonly progress: (line: string) => void;
+}
+
+/** The tables in the database cannot become our schema without an operator's decision. Nothing was changed. */
+class AdoptionRefusedError extends CodedError {
+  constructor(problems: readonly string[]) {
+    super('ADOPTION_REFUSED', `The existing tables cannot be adopted; nothing was changed:\n${problems.join('\n')}`);
+  }
 }
 
 /** Tables that stand there in another shape than the statements would give them. Empty for a database of our own. */
@@ -144,4 +151,60 @@ export async function fillLabels(
     [NO_TIME, ...uids],
   );
   return { rows: uids.length, last };
+}
+
+// The original deletes and inserts all labels of an object without a key that would refuse two of the same: two writers
+// at once leave both. One of them has to go before (obj_uid, key) can be the primary key, but nothing is thrown away.
+
+const createDuplicates =
+  'CREATE TABLE IF NOT EXISTS `ingester_duplicates` (\n' +
+  '  `table_name` VARCHAR(64) NOT NULL,\n' +
+  '  `obj_uid` VARCHAR(255) NOT NULL,\n' +
+  '  `key` VARCHAR(317) NOT NULL,\n' +
+  '  `ordinal` INT UNSIGNED NOT NULL,\n' +
+  '  `value` LONGTEXT,\n' +
+  '  `moved_at` DATETIME(6) NOT NULL,\n' +
+  '  PRIMARY KEY (`table_name`, `obj_uid`, `key`, `ordinal`)\n' +
+  ') ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin';
+
+const PAGE = 200;
+
+/** Returns how many were moved. Each is moved in one transaction, so a killed run neither loses nor doubles any. */
+async function moveDuplicates(connection: MigrationConnection, table: string): Promise<number> {
+  await dropLastApplied(connection, table);
+  let moved = 0;
+  for (;;) {
+    const repeated = await connection.query(
+      `SELECT \`obj_uid\`, \`key\` FROM \`${table}\` GROUP BY \`obj_uid\`, \`key\` HAVING COUNT(*) > 1 LIMIT ${PAGE}`,
+    );
+    if (repeated.length === 0) return moved;
+    await connection.run(createDuplicates);
+    for (const [uid, key] of repeated) {
+      moved += await connection.transaction(() => moveOne(connection, table, String(uid), String(key)));
+    }
+  }
+}
+
+/** kubectl's copy of the manifest repeats what is secret; no row keeps it. */
+async function dropLastApplied(session: SqlSession, table: string): Promise<void> {
+  if (!table.endsWith('_annotations')) return;
+  await session.execute(`DELETE FROM \`${table}\` WHERE \`key\` = ?`, [LAST_APPLIED_ANNOTATION]);
+}
+
+/** The row with the highest number was written last. */
+async function moveOne(session: SqlSession, table: string, uid: string, key: string): Promise<number> {
+  const rows = await session.query(
+    `SELECT \`id\`, \`value\` FROM \`${table}\` WHERE \`obj_uid\` = ? AND \`key\` = ? ORDER BY \`id\` DESC FOR UPDATE`,
+    [uid, key],
+  );
+  const surplus = rows.slice(1);
+  for (const [ordinal, [id, value]] of surplus.entries()) {
+    await session.execute(
+      'INSERT INTO `ingester_duplicates` (`table_name`, `obj_uid`, `key`, `ordinal`, `value`, `moved_at`) ' +
+        'VALUES (?, ?, ?, ?, ?, UTC_TIMESTAMP(6))',
+      [table, uid, key, ordinal, value as string | null],
+    );
+    await session.execute(`DELETE FROM \`${table}\` WHERE \`id\` = ?`, [id as string]);
+  }
+  return surplus.length;
 }

@@ -5,8 +5,7 @@
 // can still write; `contract` then says NOT NULL and changes the keys. Each is one ALTER, which both servers carry out
 // entirely or not at all. The plan is made from what is there, so a run that was killed goes on by planning again.
 
-import { type SqlType, widened } from '../schema/sql-type.ts';
-import type { ColumnShape, TableShape } from '../schema/table-shape.ts';
+import { type ColumnShape, type SqlType, type TableShape, widened } from '../schema/table-shape.ts';
 
 export interface AdoptionPlan {
   /** What only an operator can decide, with what to do. Where there is any, the rest must not be carried out. */

@@ -21,7 +21,6 @@ import { planAdoption } from './adoption-plan.ts';
 import { applyMigration } from './apply-migration.ts';
 import { attemptOf, type Exclusive, type ExclusiveTask, exclusively, type Finished } from './exclusive-task.ts';
 import { type MigrationConnection, openMigrationConnection } from './migration-connection.ts';
-import { MigrationChangedError } from './migration-errors.ts';
 import { createFence, FENCE_TABLE } from './task-fence.ts';
 
 export interface MigrateOptions {
@@ -201,6 +200,16 @@ function wantedTables(pending: readonly Migration[]): readonly TableShape[] {
     .map(parseCreateTable)
     .filter((shape) => shape !== undefined)
     .filter(({ name }) => !name.startsWith('ingester_'));
+}
+
+class MigrationChangedError extends CodedError {
+  constructor(name: string) {
+    super(
+      'MIGRATION_CHANGED',
+      `Migration ${name} was applied, at least in part, with different content. Restore the file of the release that ` +
+        'applied it; changes belong in a new migration.',
+    );
+  }
 }
 
 // The same kind occurs under two names in databases of the original. Only one of them is in use at a time.
