@@ -58,22 +58,38 @@ export function stepper({ progress = progressOnStderr, signal }: BundleServersOp
   };
 }
 
-export async function startBundleServers(options: BundleServersOptions, stack: UndoStack): Promise<BundleServers> {
-  const { progress = progressOnStderr, flavour = 'mysql', signal } = options;
+type Databases = Pick<BundleServers, 'server' | 'database' | 'databaseLink'>;
+
+/** `fill` is what the database needs before anything uses it. */
+export async function startBundleServers(
+  options: BundleServersOptions,
+  stack: UndoStack,
+  fill: (databases: Databases) => Promise<void> = () => Promise.resolve(),
+): Promise<BundleServers> {
+  const { progress = progressOnStderr, flavour = 'mysql', signal, auditedGroup } = options;
   const interruptible = signal === undefined ? {} : { signal };
-  const audited = options.auditedGroup === undefined ? {} : { auditedGroup: options.auditedGroup };
-  const step = stepper(options);
-  step('starting etcd, kube-apiserver, kube-controller-manager and kube-scheduler');
-  const controlPlane = await startControlPlane({ progress, ...interruptible, ...audited });
-  stack.add(() => controlPlane.stop());
-  step(`starting ${flavour}`);
-  const tls = options.databaseAuthority === undefined ? {} : { authority: options.databaseAuthority };
-  const server = await startDatabase({ flavour, progress, ...interruptible, ...tls });
-  stack.add(() => server.dispose());
-  const database = await createBundleDatabase(server);
-  if (server.external) stack.add(() => database.drop());
-  const databaseLink = await startTcpProxy(server);
-  stack.add(() => databaseLink.close());
+  stepper(options)(`starting etcd, kube-apiserver, kube-controller-manager, kube-scheduler and ${flavour}`);
+  const startCluster = async (): Promise<ControlPlane> => {
+    const audited = auditedGroup === undefined ? {} : { auditedGroup };
+    const controlPlane = await startControlPlane({ progress, ...interruptible, ...audited });
+    stack.add(() => controlPlane.stop());
+    return controlPlane;
+  };
+  const startDatabases = async (): Promise<Databases> => {
+    const tls = options.databaseAuthority === undefined ? {} : { authority: options.databaseAuthority };
+    const server = await startDatabase({ flavour, progress, ...interruptible, ...tls });
+    stack.add(() => server.dispose());
+    const database = await createBundleDatabase(server);
+    if (server.external) stack.add(() => database.drop());
+    const databaseLink = await startTcpProxy(server);
+    stack.add(() => databaseLink.close());
+    await fill({ server, database, databaseLink });
+    return { server, database, databaseLink };
+  };
+  const starting = [startCluster(), startDatabases()] as const;
+  // Where one fails, the other is waited for, so that it can be undone.
+  await Promise.allSettled(starting);
+  const [controlPlane, databases] = await Promise.all(starting);
   const kubectl = async (...args: readonly string[]): Promise<string> => (await controlPlane.kubectlRun(args)).stdout;
-  return { controlPlane, server, database, databaseLink, kubectl };
+  return { controlPlane, ...databases, kubectl };
 }

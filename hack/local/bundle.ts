@@ -70,13 +70,14 @@ async function start(options: BundleOptions, stack: UndoStack): Promise<Bundle> 
     rmSync(directory, { recursive: true, force: true, maxRetries: 5 });
     await reaper.dismiss();
   });
-  const servers = await startBundleServers(options, stack);
-  const { controlPlane } = servers;
   const { configuration = {}, reconcilerProgram = {}, tableNames = 'lowercase' } = options;
+  const servers = await startBundleServers(options, stack, ({ server, database }) => {
+    step('creating the tables: ingester task migrate');
+    return migrate({ directory, server, database, tableNames });
+  });
+  const { controlPlane } = servers;
   const settings = options.shippedSettings === true ? {} : { requeuePeriod: '2s', concurrentReconciles: 2 };
   const context: Context = { ...servers, directory, reaper, configuration, settings, reconcilerProgram, tableNames };
-  step('creating the tables: ingester task migrate');
-  await migrate(context);
   const createReplica = async (name: string): Promise<Reconciler> => {
     const replica = await createReconciler(context, name);
     stack.add(() => replica.process.stop());
@@ -118,7 +119,9 @@ interface Context extends BundleServers {
   readonly tableNames: TableNames;
 }
 
-async function migrate({ directory, server, database, tableNames }: Context): Promise<void> {
+type Migrated = Pick<Context, 'directory' | 'server' | 'database' | 'tableNames'>;
+
+async function migrate({ directory, server, database, tableNames }: Migrated): Promise<void> {
   const { user, password } = database.migrator;
   const env = {
     ...process.env,

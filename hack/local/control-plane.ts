@@ -71,8 +71,8 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
   const reaper = startReaper(directory);
   const servers: ServerProcess[] = [];
   const stop = onlyOnce(async () => {
-    // Each server ends before the one it talks to.
-    for (const server of servers.toReversed()) await server.stop();
+    // Their data are not read again, so there is no reason to wait for a clean shutdown.
+    await Promise.all(servers.map((server) => server.crash()));
     rmSync(directory, { recursive: true, force: true, maxRetries: 5 });
     await reaper.dismiss();
   });

@@ -44,7 +44,7 @@ export async function startLocalDatabase(
   let running: ServerProcess | undefined;
   const dispose = onlyOnce(async () => {
     // Its data are not read again, so there is no reason to wait for a clean shutdown.
-    if (running !== undefined) await crash(running);
+    await running?.crash();
     rmSync(directory, { recursive: true, force: true, maxRetries: 5 });
     await reaper.dismiss();
   });
@@ -74,12 +74,6 @@ async function writeCertificate(directory: string, authority: Authority): Promis
   });
 }
 
-async function crash(server: ServerProcess): Promise<void> {
-  const exited = server.exited();
-  server.kill('SIGKILL');
-  await exited;
-}
-
 interface Running {
   readonly server: ServerProcess;
   readonly port: number;
@@ -100,7 +94,7 @@ function databaseServer(context: Context, { server, port, dispose }: Running): D
     directory,
     clientCommand: (database) => [client, ...(database === undefined ? [] : [database])],
     stop: () => server.stop(),
-    kill: () => crash(server),
+    kill: () => server.crash(),
     start: () => server.start(),
     pause: () => server.kill('SIGSTOP'),
     resume: () => server.kill('SIGCONT'),

@@ -70,6 +70,13 @@ export class ServerProcess {
     if (this.#child !== undefined) await once(this.#child, 'exit');
   }
 
+  /** Kills it. */
+  async crash(): Promise<void> {
+    const exited = this.exited();
+    this.kill('SIGKILL');
+    await exited;
+  }
+
   /** Asks it to end and kills it when it does not. */
   async stop(): Promise<void> {
     const child = this.#child;
