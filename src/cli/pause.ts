@@ -14,7 +14,7 @@ export function addPauseCommand(program: Command): void {
 
 async function runPauseCommand(program: Command, output: string): Promise<void> {
   const { configuration } = prepareCommand(program, 'pause');
-  const { pauseEviction } = await import('../app/control.ts');
+  const { pauseEviction } = await import('../app/commands/control.ts');
   await pauseEviction(configuration, true);
   const text = 'Nothing is evicted until: ingester resume --eviction\n';
   printResult(output, { evictionPaused: true }, text);
@@ -43,7 +43,7 @@ export function addResumeCommand(program: Command): void {
 async function runResumeCommand(program: Command, kinds: readonly string[], options: Options): Promise<void> {
   for (const kind of kinds) if (!isKind(kind)) throw new ArgumentError(`unknown kind "${kind}"`);
   const { configuration } = prepareCommand(program, 'resume');
-  const { pauseEviction, resumeDeletions } = await import('../app/control.ts');
+  const { pauseEviction, resumeDeletions } = await import('../app/commands/control.ts');
   if (options.eviction) {
     await pauseEviction(configuration, false);
     printResult(options.output, { evictionPaused: false }, 'Evictions go on.\n');

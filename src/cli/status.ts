@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { FullStatus } from '../app/control.ts';
+import type { FullStatus } from '../app/commands/control.ts';
 import { outputOption, prepareCommand } from './prepare.ts';
 import { printResult } from './print.ts';
 
@@ -13,7 +13,7 @@ export function addStatusCommand(program: Command): void {
 
 async function runStatusCommand(program: Command, output: string): Promise<void> {
   const { configuration } = prepareCommand(program, 'status');
-  const { readStatus } = await import('../app/control.ts');
+  const { readStatus } = await import('../app/commands/control.ts');
   const status = await readStatus(configuration);
   printResult(output, status, statusText(status));
 }

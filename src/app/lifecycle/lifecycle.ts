@@ -12,6 +12,7 @@ import { Canary } from '../../lifecycle/reconcile/canary.ts';
 import { MigrationRecord } from '../../lifecycle/reconcile/migration-record.ts';
 import { ingesters, LifecycleReconciler } from '../../lifecycle/reconcile/reconciler.ts';
 import { createMetrics } from '../../metrics/metrics.ts';
+import { removeRegistrationWithNamespace } from '../../query/registration.ts';
 import { Controller } from '../../runtime/controller.ts';
 import { Manager } from '../../runtime/manager.ts';
 import { retryUpTo } from '../../runtime/rate-limiter.ts';
@@ -19,7 +20,6 @@ import { createElector } from '../elector.ts';
 import { createEventRecorder } from '../event-recorder.ts';
 import { createWatchdog, startHealthServer } from '../health.ts';
 import { createClient } from '../kube-client.ts';
-import { removeRegistrationWithNamespace } from '../registration.ts';
 import { lifecycleChecks, watchForLifecycle } from './lifecycle-watches.ts';
 
 const WORKERS = 20;

@@ -15,6 +15,7 @@ import { type FrontProxySettings, readFrontProxySettings } from '../../query/fro
 import { QUERY_ADDRESS } from '../../query/names.ts';
 import type { QueryLimits } from '../../query/options.ts';
 import { Questions } from '../../query/questions.ts';
+import { removeRegistrationWithNamespace } from '../../query/registration.ts';
 import { QueryTemplateInvalidError } from '../../storage/errors.ts';
 import { MysqlMetadataStorage } from '../../storage/mysql/store/mysql-storage.ts';
 import { QueryTemplates } from '../../storage/query-templates.ts';
@@ -24,7 +25,6 @@ import { startHealthServer } from '../health.ts';
 import { kindsOf } from '../kinds.ts';
 import { createClient } from '../kube-client.ts';
 import { mysqlOptions } from '../mysql-options.ts';
-import { removeRegistrationWithNamespace } from '../registration.ts';
 import { sensitiveValues } from '../sensitive.ts';
 import { createQueryWrites } from './query-writes.ts';
 import { refreshTls } from './refresh-tls.ts';

@@ -1,13 +1,9 @@
 // The reconciler without metadata storage: it stores nothing and changes nothing, which is a valid way to be deployed. But
 // a deleted object that still has the finalizer must not wait silently.
 import type { KindDefinition } from '../../api/kind.ts';
-import { GROUP, VERSION } from '../../api/names.ts';
-import type { KubernetesObject } from '../../api/object.ts';
-import { isAborted, untilAborted } from '../../base/abort.ts';
+import { untilAborted } from '../../base/abort.ts';
 import { type Clock, systemClock } from '../../base/clock.ts';
-import { Complaint } from '../../base/complaint.ts';
 import type { Logger } from '../../base/logger.ts';
-import { repeat } from '../../base/repeat.ts';
 import type { Configuration } from '../../config/schema.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { KubeconfigError } from '../../kube/errors.ts';
@@ -21,8 +17,6 @@ import { createEventRecorder, createRecordEvent } from '../event-recorder.ts';
 import { startHealthServer } from '../health.ts';
 import { everyKind, resourceOf } from '../kinds.ts';
 import { createClient } from '../kube-client.ts';
-
-const PERIOD_MS = 30_000;
 
 const WHY =
   'The deletion waits: metadata storage is off, so nothing stores the final state and takes michelangelo/Ingester off. Switch it on, or run "ingester uninstall"';
@@ -45,9 +39,9 @@ export async function runIdle(
   manager.add({ name: 'health', group: 'server', run: (stop) => untilAborted(stop).then(() => health.close()) });
   if (client !== undefined) {
     const events = createEventRecorder({ client, clock, logger, metrics });
-    const parts = { client, clock, logger, metrics, events, configuration };
+    const stranded = strandedDeletions({ client, clock, logger, metrics, events, configuration });
     manager.add(events);
-    manager.add({ name: 'look for deletions that wait', run: (stop) => tellOfStranded(parts, stop) });
+    manager.add({ name: 'look for deletions that wait', run: (stop) => stranded.run(stop) });
   }
   await manager.run(signal);
   await Promise.all([client?.close(), elector?.close()]);
@@ -70,53 +64,32 @@ function clientOf(configuration: Configuration, { clock, logger, metrics }: Tool
   }
 }
 
-/** Logs changes only; the metrics and the events have the rest. */
-async function tellOfStranded(
-  parts: Tools & {
-    readonly client: KubeClient;
-    readonly events: Pick<EventRecorder, 'record'>;
-    readonly configuration: Configuration;
-  },
-  signal: AbortSignal,
-): Promise<void> {
-  const { client, clock, logger, metrics, events, configuration } = parts;
+function strandedDeletions({
+  client,
+  clock,
+  logger,
+  metrics,
+  events,
+  configuration,
+}: Tools & {
+  readonly client: KubeClient;
+  readonly events: Pick<EventRecorder, 'record'>;
+  readonly configuration: Configuration;
+}): StrandedDeletions {
   const { kinds } = configuration.ingester;
   // Of a kind that is not configured objects may be guarded from before; an optional one need not be permitted.
   const looked = everyKind(configuration).filter(({ kind, optional }) => !optional || kinds.includes(kind));
   const recorders = new Map<KindDefinition, RecordEvent>();
-  const counts = new Map<KindDefinition, number>();
   for (const kind of looked) {
     recorders.set(kind, createRecordEvent(kind, { metrics: metrics.sync, events }));
     metrics.coverage.deletionsWithoutStorage(kind.kind, 0);
   }
-  const stranded = new StrandedDeletions({
+  return new StrandedDeletions({
     client,
+    clock,
+    logger,
     kinds: looked.map((kind) => ({ kind, resource: resourceOf(kind) })),
-    onStranded: (kind, object) => recorders.get(kind)?.(asKind(kind, object), 'StorageOff', WHY),
-    onCounted: (kind, count) => {
-      metrics.coverage.deletionsWithoutStorage(kind.kind, count);
-      if (count !== (counts.get(kind) ?? 0)) {
-        const level = count === 0 ? 'info' : 'warn';
-        logger[level](
-          { kind: kind.kind, count },
-          'Objects that are being deleted wait, because metadata storage is off',
-        );
-      }
-      counts.set(kind, count);
-    },
+    onStranded: (kind, object) => recorders.get(kind)?.(object, 'StorageOff', WHY),
+    onCounted: (kind, count) => metrics.coverage.deletionsWithoutStorage(kind.kind, count),
   });
-  const complaint = new Complaint(logger, 'Objects that wait for metadata storage cannot be listed; trying again');
-  await repeat({ clock, periodMs: PERIOD_MS, signal }, async () => {
-    try {
-      await stranded.look(signal);
-      complaint.over();
-    } catch (error) {
-      if (!isAborted(signal)) complaint.say(error);
-    }
-  });
-}
-
-/** Items of a metadata list have no kind of their own. */
-function asKind({ kind }: KindDefinition, object: KubernetesObject): KubernetesObject {
-  return { ...object, apiVersion: `${GROUP}/${VERSION}`, kind };
 }

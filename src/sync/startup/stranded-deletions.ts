@@ -1,11 +1,18 @@
 // While metadata storage is off no reconciler takes the finalizer off. Objects that have it, from before or from their
 // manifests, then stay Terminating when they are deleted; this finds them, so that each gets an event with the reason.
 import type { KindDefinition } from '../../api/kind.ts';
+import { GROUP, VERSION } from '../../api/names.ts';
 import { hasFinalizer, type KubernetesObject } from '../../api/object.ts';
+import { isAborted } from '../../base/abort.ts';
+import type { Clock } from '../../base/clock.ts';
+import { Complaint } from '../../base/complaint.ts';
+import type { Logger } from '../../base/logger.ts';
+import { repeat } from '../../base/repeat.ts';
 import type { KubeClient, Resource } from '../../kube/client.ts';
 import { isKubeError } from '../../kube/errors.ts';
 import { pagesOf } from '../../kube/pages.ts';
 
+const PERIOD_MS = 30_000;
 /** What one look reads at most. The next goes on where it ended, so a large cluster is gone through in several. */
 const PAGES = 100;
 const BYTES = 32 * 1024 * 1024;
@@ -22,14 +29,31 @@ export interface StrandedOptions {
   readonly onStranded: (kind: KindDefinition, object: KubernetesObject) => void;
   /** How many of the kind wait, once a round. */
   readonly onCounted: (kind: KindDefinition, count: number) => void;
+  readonly clock: Clock;
+  readonly logger: Logger;
 }
 
 export class StrandedDeletions {
   readonly #options: StrandedOptions;
+  readonly #counts = new Map<KindDefinition, number>();
   #round: AsyncGenerator<number, void> | undefined;
 
   constructor(options: StrandedOptions) {
     this.#options = options;
+  }
+
+  /** Looks again and again until the signal. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { clock, logger } = this.#options;
+    const complaint = new Complaint(logger, 'Objects that wait for metadata storage cannot be listed; trying again');
+    await repeat({ clock, periodMs: PERIOD_MS, signal }, async () => {
+      try {
+        await this.look(signal);
+        complaint.over();
+      } catch (error) {
+        if (!isAborted(signal)) complaint.say(error);
+      }
+    });
   }
 
   /** A round ends with the last kind, or where the API server fails. */
@@ -54,7 +78,7 @@ export class StrandedDeletions {
 
   /** Gives the bytes of each page. */
   async *#goThrough(signal: AbortSignal): AsyncGenerator<number, void> {
-    const { client, kinds, onStranded, onCounted } = this.#options;
+    const { client, kinds, onStranded } = this.#options;
     for (const { kind, resource } of kinds) {
       let count = 0;
       try {
@@ -62,16 +86,32 @@ export class StrandedDeletions {
           const stranded = items
             .map((item) => item.parse())
             .filter((object) => isDeleting(object) && hasFinalizer(object));
-          for (const object of stranded.slice(0, Math.max(0, TOLD - count))) onStranded(kind, object);
+          for (const object of stranded.slice(0, Math.max(0, TOLD - count))) onStranded(kind, asKind(kind, object));
           count += stranded.length;
           yield bytes;
         }
       } catch (error) {
         if (!isKubeError(error, 'NotFound')) throw error;
       }
-      onCounted(kind, count);
+      this.#counted(kind, count);
     }
   }
+
+  /** Logs changes only. */
+  #counted(kind: KindDefinition, count: number): void {
+    const { onCounted, logger } = this.#options;
+    onCounted(kind, count);
+    if (count !== (this.#counts.get(kind) ?? 0)) {
+      const level = count === 0 ? 'info' : 'warn';
+      logger[level]({ kind: kind.kind, count }, 'Objects that are being deleted wait, because metadata storage is off');
+    }
+    this.#counts.set(kind, count);
+  }
+}
+
+/** Items of a metadata list have no kind of their own. */
+function asKind({ kind }: KindDefinition, object: KubernetesObject): KubernetesObject {
+  return { ...object, apiVersion: `${GROUP}/${VERSION}`, kind };
 }
 
 function isDeleting({ metadata }: KubernetesObject): boolean {

@@ -4,7 +4,9 @@ import type { ListOptions, ListPage } from '../../../src/kube/client.ts';
 import { KubeError } from '../../../src/kube/errors.ts';
 import { asWatched, type WatchedObject } from '../../../src/kube/watched-object.ts';
 import { StrandedDeletions } from '../../../src/sync/startup/stranded-deletions.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
 import { aModel, kindNamed, modelKind } from '../../support/objects.ts';
+import { RecordingLogger } from '../../support/recording-logger.ts';
 
 const MiB = 1024 * 1024;
 const gone = { deletionTimestamp: '2026-01-03T00:00:00Z' };
@@ -25,6 +27,7 @@ class Lists {
 
 function setUp() {
   const client = new Lists();
+  const [clock, logger] = [new FakeClock(), new RecordingLogger()];
   const told: string[] = [];
   const counts: [string, number][] = [];
   const kinds = [modelKind, kindNamed('Project')].map((kind) => {
@@ -35,8 +38,10 @@ function setUp() {
     kinds,
     onStranded: ({ kind }, { metadata }) => told.push(`${kind} ${metadata.name}`),
     onCounted: ({ kind }, count) => counts.push([kind, count]),
+    clock,
+    logger,
   });
-  return { client, told, counts, look: () => stranded.look(signal) };
+  return { client, clock, logger, stranded, told, counts, look: () => stranded.look(signal) };
 }
 
 const models = (count: number): readonly WatchedObject[] =>
@@ -117,5 +122,27 @@ describe('deletions that wait for metadata storage', () => {
       ['Model', 0],
       ['Project', 0],
     ]);
+  });
+
+  it('are looked for every 30 seconds; a change of their number is logged, and an API server that fails once', async () => {
+    const { client, clock, logger, stranded } = setUp();
+    const stop = new AbortController();
+    client.answer = (plural) => (plural === 'models' ? { items: models(2) } : {});
+    const running = stranded.run(stop.signal);
+    await clock.advance(0);
+    await clock.advance(30_000);
+    const waits = logger.lines.filter(({ message }) => message.startsWith('Objects that are being deleted wait'));
+    assert.deepEqual(
+      waits.map(({ level, kind, count }) => [level, kind, count]),
+      [['warn', 'Model', 2]],
+    );
+    client.answer = () => new KubeError('Unavailable', 'away');
+    await clock.advance(60_000);
+    assert.equal(logger.lines.filter(({ level }) => level === 'warn').length, 2);
+    client.answer = () => ({});
+    await clock.advance(30_000);
+    assert.deepEqual([logger.lines.at(-1)?.level, logger.lines.at(-1)?.['count']], ['info', 0]);
+    stop.abort();
+    await running;
   });
 });

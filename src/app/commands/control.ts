@@ -1,10 +1,10 @@
-import { systemClock } from '../base/clock.ts';
-import type { Configuration } from '../config/schema.ts';
-import type { KubeClient } from '../kube/client.ts';
-import { dataOf } from '../kube/config-map.ts';
-import { isKubeError } from '../kube/errors.ts';
-import { ingesters, statusOf } from '../lifecycle/reconcile/reconciler.ts';
-import { StatusMissingError } from '../sync/errors.ts';
+import { systemClock } from '../../base/clock.ts';
+import type { Configuration } from '../../config/schema.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import { dataOf } from '../../kube/config-map.ts';
+import { isKubeError } from '../../kube/errors.ts';
+import { ingesters, statusOf } from '../../lifecycle/reconcile/reconciler.ts';
+import { StatusMissingError } from '../../sync/errors.ts';
 import {
   controlRef,
   evictionPause,
@@ -13,10 +13,10 @@ import {
   openBreakers,
   resumption,
   statusRef,
-} from '../sync/flows/control-state.ts';
-import { type IngesterStatus, STATUS_KEY, type StorageHistoryStatus } from '../sync/status/status.ts';
-import { historyIn } from '../sync/status/storage-history.ts';
-import { commandClient } from './kube-client.ts';
+} from '../../sync/flows/control-state.ts';
+import { type IngesterStatus, STATUS_KEY, type StorageHistoryStatus } from '../../sync/status/status.ts';
+import { historyIn } from '../../sync/status/storage-history.ts';
+import { commandClient } from '../kube-client.ts';
 
 /** Lets held deletions go on; gives the breakers that were open. Kinds without an open breaker are let through too. */
 export async function resumeDeletions(

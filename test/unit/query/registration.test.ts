@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { removeRegistrationWithNamespace } from '../../../src/app/registration.ts';
 import { KubeError } from '../../../src/kube/errors.ts';
+import { removeRegistrationWithNamespace } from '../../../src/query/registration.ts';
 import { FakeApiServer } from '../../support/fake-api-server.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { RecordingLogger } from '../../support/recording-logger.ts';

@@ -9,7 +9,7 @@ import { within } from '../base/within.ts';
 import type { KubeClient, ObjectRef } from '../kube/client.ts';
 import { isKubeError } from '../kube/errors.ts';
 import { apiServices, namespaces } from '../kube/resources.ts';
-import { STORED_GROUP } from '../query/names.ts';
+import { STORED_GROUP } from './names.ts';
 
 const registration: ObjectRef = {
   resource: apiServices,
