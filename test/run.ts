@@ -2,12 +2,13 @@
 // test files whose path contains one of them: npm test -- informer e2e/faults. Those in test/gitops run by "npm run gitops".
 import { spawn, spawnSync } from 'node:child_process';
 import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { availableParallelism, tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { preparePrograms, prepareServers } from '../hack/local/prepare.ts';
 import { progressOnStderr } from '../hack/local/progress.ts';
 import { readResults } from './support/file-results.ts';
 import { filesToRepeat } from './support/files-to-repeat.ts';
+import { memoryFolder } from './support/memory-folder.ts';
 
 const root = join(import.meta.dirname, '..');
 const wanted = process.argv.slice(2).filter((argument) => argument !== '--');
@@ -19,30 +20,47 @@ interface Suite {
   readonly concurrency: number;
 }
 
+const processors = availableParallelism();
+/** Tests of servers wait for them a third of the time. */
+const withServers = { servers: true, concurrency: processors + 1 };
+
 /** From the fastest to the slowest. */
-const suites: readonly (Omit<Suite, 'files'> & { readonly folder: string })[] = [
-  { folder: 'unit', servers: false, concurrency: 2 },
-  { folder: 'property', servers: false, concurrency: 2 },
-  { folder: 'contract', servers: true, concurrency: 1 },
-  { folder: 'integration', servers: true, concurrency: 2 },
-  { folder: 'e2e', servers: true, concurrency: 2 },
-  { folder: 'attack', servers: true, concurrency: 2 },
-  { folder: 'gitops', servers: true, concurrency: 1 },
+const suites: readonly (Omit<Suite, 'files'> & { readonly folders: readonly string[] })[] = [
+  { folders: ['unit'], servers: false, concurrency: processors },
+  { folders: ['property'], servers: false, concurrency: processors },
+  { folders: ['contract', 'integration'], ...withServers },
+  { folders: ['e2e', 'attack'], ...withServers },
+  { folders: ['gitops'], servers: true, concurrency: 1 },
 ];
+
+/** Those that take minutes begin, so that none is left alone at the end. */
+const slow = /runtime-faults|crash-matrix|migrate-kill|lifecycle|installed|documented|uninstall-is-whole/;
 
 /** A file that hangs fails, one on a slow machine does not; the whole crash matrix takes longer than any other. */
 const timeoutMs = process.env['CRASH_MATRIX'] === 'write' ? 3_600_000 : 600_000;
 
 function filesOf(folder: string): readonly string[] {
   if (folder === 'gitops' && wanted.length === 0) return [];
-  return globSync(`test/${folder}/**/*.test.ts`, { cwd: root })
-    .filter((file) => wanted.length === 0 || wanted.some((part) => file.includes(part)))
-    .sort();
+  return globSync(`test/${folder}/**/*.test.ts`, { cwd: root }).filter(
+    (file) => wanted.length === 0 || wanted.some((part) => file.includes(part)),
+  );
 }
+
+function bySlowness(left: string, right: string): number {
+  return Number(slow.test(right)) - Number(slow.test(left)) || left.localeCompare(right);
+}
+
+const inMemory = memoryFolder();
+const temporary = inMemory ?? tmpdir();
+process.on('exit', () => {
+  if (inMemory !== undefined) rmSync(inMemory, { recursive: true, force: true });
+});
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => process.exit(1));
 
 function succeeds(title: string, args: readonly string[]): boolean {
   process.stdout.write(`\n== ${title}\n`);
-  return spawnSync(process.execPath, args, { cwd: root, stdio: ['ignore', 'inherit', 'inherit'] }).status === 0;
+  const env = { ...process.env, TMPDIR: temporary };
+  return spawnSync(process.execPath, args, { cwd: root, env, stdio: ['ignore', 'inherit', 'inherit'] }).status === 0;
 }
 
 function fail(title: string): never {
@@ -86,10 +104,10 @@ function runSuite(title: string, { files, servers, concurrency }: Suite): readon
 }
 
 /** Gets ready what a suite needs, where the wait can be shown; tests have deadlines. */
-async function prepare(folder: string): Promise<void> {
+async function prepare(folders: readonly string[]): Promise<void> {
   const preparation = { env: process.env, progress: progressOnStderr, signal: undefined };
   await prepareServers(preparation);
-  if (!['contract', 'integration'].includes(folder)) await preparePrograms(preparation, folder === 'gitops');
+  if (!folders.includes('integration')) await preparePrograms(preparation, folders.includes('gitops'));
 }
 
 /** What is not there yet is built while the checks and the first suites run. */
@@ -103,11 +121,11 @@ const started = performance.now();
 if (wanted.length === 0) prepareBeside();
 if (wanted.length === 0 && !succeeds('check', ['hack/check.ts'])) fail('check');
 const unstable: string[] = [];
-for (const { folder, servers, concurrency } of suites) {
-  const files = filesOf(folder);
+for (const { folders, servers, concurrency } of suites) {
+  const files = folders.flatMap(filesOf).sort(bySlowness);
   if (files.length === 0) continue;
-  if (servers) await prepare(folder);
-  unstable.push(...runSuite(`${folder} tests`, { files, servers, concurrency }));
+  if (servers) await prepare(folders);
+  unstable.push(...runSuite(`${folders.join(' and ')} tests`, { files, servers, concurrency }));
 }
 const slowest = [...took].sort(([, left], [, right]) => right - left).slice(0, NAMED);
 process.stdout.write('\nThe slowest files:\n');

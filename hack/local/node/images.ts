@@ -26,11 +26,13 @@ export function ingesterImage(
   const script = `#!/bin/sh\nexec '${process.execPath}' --import '${preload}' '${join(folder, main)}' "$@"\n`;
   writeFileSync(join(binFolder, 'ingester'), script);
   chmodSync(join(binFolder, 'ingester'), 0o755);
+  // The sources are compiled once for all pods.
+  const { NODE_COMPILE_CACHE: cache } = process.env;
   return {
     match: `(.*/)?michelangelo-ingester${tag}`,
     entrypoint: ['ingester'],
     path: [binFolder],
-    env: { NODE_ENV: 'production' },
+    env: { NODE_ENV: 'production', ...(cache === undefined ? {} : { NODE_COMPILE_CACHE: cache }) },
   };
 }
 
