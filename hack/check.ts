@@ -17,7 +17,7 @@ const steps: readonly { readonly name: string; readonly command: readonly string
   { name: 'unused code', command: ['knip', '--no-progress'] },
   // What only tests and tools call.
   { name: 'unused code of the product', command: ['knip', '--no-progress', '--production'] },
-  { name: 'lint', command: ['eslint', ...(fix ? ['--fix'] : []), '--max-warnings', '0', '.'] },
+  { name: 'lint', command: ['oxlint', ...(fix ? ['--fix'] : []), '--deny-warnings', '.'] },
 ];
 
 for (const { name, command } of steps) {

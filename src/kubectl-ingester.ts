@@ -1,4 +1,5 @@
 #!/usr/bin/env node
+import './cli/kubectl/older-node.ts';
 import { runPlugin } from './cli/kubectl/program.ts';
 
 /** A reader that has seen enough, as head does, is no failure. */

@@ -1,14 +1,15 @@
 // Everything that must pass: the static checks, then the tests from the fastest to the slowest. With arguments, only the
-// test files whose path contains one of them: npm test -- informer e2e/faults. Those in test/gitops run by "npm run gitops".
+// test files whose path contains one of them: npm test -- informer e2e/faults. Those in test/gitops run by "npm run gitops",
+// those in test/kind by "npm run kind".
 import { spawn, spawnSync } from 'node:child_process';
-import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { availableParallelism, tmpdir } from 'node:os';
-import { join, relative } from 'node:path';
+import { globSync, rmSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
+import { findGoProgram, goPrograms } from '../hack/local/go-program.ts';
 import { preparePrograms, prepareServers } from '../hack/local/prepare.ts';
 import { progressOnStderr } from '../hack/local/progress.ts';
-import { readResults } from './support/file-results.ts';
-import { filesToRepeat } from './support/files-to-repeat.ts';
 import { memoryFolder } from './support/memory-folder.ts';
+import { type FileResults, filesToRepeat, runTestFiles } from './support/test-files.ts';
 
 const root = join(import.meta.dirname, '..');
 const wanted = process.argv.slice(2).filter((argument) => argument !== '--');
@@ -31,16 +32,22 @@ const suites: readonly (Omit<Suite, 'files'> & { readonly folders: readonly stri
   { folders: ['contract', 'integration'], ...withServers },
   { folders: ['e2e', 'attack'], ...withServers },
   { folders: ['gitops'], servers: true, concurrency: 1 },
+  { folders: ['kind'], servers: true, concurrency: 1 },
 ];
+/** They need what not every machine has, and have runs of their own. */
+const apart: readonly string[] = ['gitops', 'kind'];
 
 /** Those that take minutes begin, so that none is left alone at the end. */
 const slow = /runtime-faults|crash-matrix|migrate-kill|lifecycle|installed|documented|uninstall-is-whole/;
 
-/** A file that hangs fails, one on a slow machine does not; the whole crash matrix takes longer than any other. */
-const timeoutMs = process.env['CRASH_MATRIX'] === 'write' ? 3_600_000 : 600_000;
+/** They have servers of their own: a cluster of containers, or Docker. */
+const withContainers = process.env['E2E_KUBECONFIG'] !== undefined || wanted.some((part) => part.startsWith('kind/'));
+
+/** A file that hangs fails, one on a slow machine does not; the whole crash matrix, and containers, take longer. */
+const timeoutMs = process.env['CRASH_MATRIX'] === 'write' || withContainers ? 3_600_000 : 600_000;
 
 function filesOf(folder: string): readonly string[] {
-  if (folder === 'gitops' && wanted.length === 0) return [];
+  if (apart.includes(folder) && wanted.length === 0) return [];
   return globSync(`test/${folder}/**/*.test.ts`, { cwd: root }).filter(
     (file) => wanted.length === 0 || wanted.some((part) => file.includes(part)),
   );
@@ -50,17 +57,18 @@ function bySlowness(left: string, right: string): number {
   return Number(slow.test(right)) - Number(slow.test(left)) || left.localeCompare(right);
 }
 
+const stop = new AbortController();
+const { signal } = stop;
 const inMemory = memoryFolder();
-const temporary = inMemory ?? tmpdir();
+if (inMemory !== undefined) process.env['TMPDIR'] = inMemory;
 process.on('exit', () => {
+  stop.abort();
   if (inMemory !== undefined) rmSync(inMemory, { recursive: true, force: true });
 });
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => process.exit(1));
+for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, () => process.exit(1));
 
-function succeeds(title: string, args: readonly string[]): boolean {
+function announce(title: string): void {
   process.stdout.write(`\n== ${title}\n`);
-  const env = { ...process.env, TMPDIR: temporary };
-  return spawnSync(process.execPath, args, { cwd: root, env, stdio: ['ignore', 'inherit', 'inherit'] }).status === 0;
 }
 
 function fail(title: string): never {
@@ -73,33 +81,21 @@ const took = new Map<string, number>();
 /** So many of the slowest files are named at the end. */
 const NAMED = 10;
 
-/** Runs test files and returns those that failed; undefined where the run failed and no file is to blame. */
-function failedFiles(title: string, files: readonly string[], concurrency: number): readonly string[] | undefined {
-  const folder = mkdtempSync(join(tmpdir(), 'ingester-test-run-'));
-  const list = join(folder, 'results');
-  const reporters = [
-    ...['--test-reporter=spec', '--test-reporter-destination=stdout'],
-    ...[`--test-reporter=${join(root, 'test/support/file-results.ts')}`, `--test-reporter-destination=${list}`],
-  ];
-  try {
-    const limits = [`--test-concurrency=${concurrency}`, `--test-timeout=${timeoutMs}`];
-    const passed = succeeds(title, ['--test', ...limits, ...reporters, ...files]);
-    const results = readResults(readFileSync(list, 'utf8'));
-    for (const [file, ms] of results.took) took.set(relative(root, file), ms);
-    if (passed) return [];
-    return results.failed.size === 0 ? undefined : [...results.failed].map((file) => relative(root, file));
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
+async function results(title: string, files: readonly string[], concurrency: number): Promise<FileResults> {
+  announce(title);
+  const found = await runTestFiles({ root, files, concurrency, timeoutMs, signal });
+  for (const [file, ms] of found.took) took.set(file, ms);
+  return found;
 }
 
 /** Runs one suite to its end, or ends the program. Returns the files that passed only the second time. */
-function runSuite(title: string, { files, servers, concurrency }: Suite): readonly string[] {
-  const first = failedFiles(title, files, concurrency);
-  const repeated = servers && wanted.length === 0 ? filesToRepeat(first) : [];
-  if (first?.length === 0) return [];
+async function runSuite(title: string, { files, servers, concurrency }: Suite): Promise<readonly string[]> {
+  const first = await results(title, files, concurrency);
+  if (first.passed) return [];
+  const repeated = servers && wanted.length === 0 ? filesToRepeat(first.failed) : [];
   if (repeated.length === 0) fail(title);
-  if (failedFiles(`${repeated.join(', ')}, a second time`, repeated, 1)?.length !== 0) fail(title);
+  const second = await results(`${repeated.join(', ')}, a second time`, repeated, 1);
+  if (!second.passed) fail(title);
   return repeated;
 }
 
@@ -107,7 +103,9 @@ function runSuite(title: string, { files, servers, concurrency }: Suite): readon
 async function prepare(folders: readonly string[]): Promise<void> {
   const preparation = { env: process.env, progress: progressOnStderr, signal: undefined };
   await prepareServers(preparation);
-  if (!folders.includes('integration')) await preparePrograms(preparation, folders.includes('gitops'));
+  const integration = folders.includes('integration');
+  if (integration && wanted.length === 0) await findGoProgram(goPrograms.promtool, preparation);
+  if (!integration) await preparePrograms(preparation, folders.includes('gitops'));
 }
 
 /** What is not there yet is built while the checks and the first suites run. */
@@ -117,15 +115,24 @@ function prepareBeside(): void {
   process.on('exit', () => child.kill());
 }
 
+function check(): void {
+  announce('check');
+  const { status } = spawnSync(process.execPath, ['hack/check.ts'], {
+    cwd: root,
+    stdio: ['ignore', 'inherit', 'inherit'],
+  });
+  if (status !== 0) fail('check');
+}
+
 const started = performance.now();
 if (wanted.length === 0) prepareBeside();
-if (wanted.length === 0 && !succeeds('check', ['hack/check.ts'])) fail('check');
+if (wanted.length === 0) check();
 const unstable: string[] = [];
 for (const { folders, servers, concurrency } of suites) {
   const files = folders.flatMap(filesOf).sort(bySlowness);
   if (files.length === 0) continue;
-  if (servers) await prepare(folders);
-  unstable.push(...runSuite(`${folders.join(' and ')} tests`, { files, servers, concurrency }));
+  if (servers && !withContainers) await prepare(folders);
+  unstable.push(...(await runSuite(`${folders.join(' and ')} tests`, { files, servers, concurrency })));
 }
 const slowest = [...took].sort(([, left], [, right]) => right - left).slice(0, NAMED);
 process.stdout.write('\nThe slowest files:\n');

@@ -8,17 +8,16 @@ import express, {
   type RequestHandler,
   type Response,
 } from 'express';
-import type { Clock } from '../src/base/clock.ts';
+import { type Clock, within } from '../src/base/clock.ts';
 import { parseDurationMs } from '../src/base/duration.ts';
 import { CodedError } from '../src/base/errors.ts';
 import type { JsonObject } from '../src/base/json.ts';
 import type { Logger } from '../src/base/logger.ts';
 import { LogLimit } from '../src/base/rate-limits.ts';
-import { within } from '../src/base/within.ts';
 import type { WebhookMetrics } from '../src/metrics/metrics.ts';
 import { Bodies, BusyError } from './bodies.ts';
 import { type FinalizerPolicyOptions, mutatingPolicies, reviewFinalizer } from './policies/finalizer.ts';
-import { encodeDecision, observed, runPolicies, type ValidatingPolicy } from './policy.ts';
+import { type Decision, encodeDecision, observed, runPolicies, type ValidatingPolicy } from './policy.ts';
 import { type AdmissionRequest, type Allowed, decodeReview, encodeAllowed, ReviewError } from './review.ts';
 
 /** What the metrics call a request whose client went away before the answer. */
@@ -28,7 +27,7 @@ export interface WebhookAppOptions extends FinalizerPolicyOptions {
   readonly logger: Logger;
   readonly clock: Clock;
   readonly metrics: WebhookMetrics;
-  /** The rules of POST /validate, in the order they are asked. */
+  /** The rules, in the order they are asked. */
   readonly policies: readonly ValidatingPolicy[];
   /** While true, each answer asks the API server to connect anew next time, which is to another replica. */
   readonly shuttingDown: () => boolean;
@@ -42,7 +41,7 @@ export interface WebhookAppOptions extends FinalizerPolicyOptions {
 type WebhookMeter = ReturnType<WebhookMetrics['webhooks']['forWebhook']>;
 
 /** What comes of one review: the body of the answer. */
-type Reviewer = (review: AdmissionRequest, timeoutMs: number) => JsonObject | Promise<JsonObject>;
+type Reviewer = (review: AdmissionRequest, timeoutMs: number) => Promise<JsonObject>;
 
 export function createWebhookApp(options: WebhookAppOptions): Express {
   const app = express();
@@ -54,8 +53,16 @@ export function createWebhookApp(options: WebhookAppOptions): Express {
   const validating = options.metrics.webhooks.forWebhook('/validate');
   const bodies = new Bodies(options.clock);
   const known = options.caller === undefined ? [] : [requireCaller(options.caller)];
-  app.post('/mutate', measured(mutating, options), ...known, ...admission(bodies, mutator(options)));
-  app.post('/validate', measured(validating, options), ...known, ...admission(bodies, validator(options)));
+  options.metrics.admission.declareValidating(options.policies.map(({ name }) => name));
+  const lines = new LogLimit(options.clock);
+  const asSent = judgedBy(
+    options.policies.filter(({ storedOnly }) => storedOnly !== true),
+    options,
+    lines,
+  );
+  const asStored = judgedBy(options.policies, options, lines);
+  app.post('/mutate', measured(mutating, options), ...known, ...admission(bodies, mutator(options, asSent)));
+  app.post('/validate', measured(validating, options), ...known, ...admission(bodies, validator(asStored)));
   app.use((_request: Request, response: Response) => {
     response.status(404).json({ message: 'not found; the admission paths are POST /mutate and POST /validate' });
   });
@@ -69,8 +76,7 @@ function admission(bodies: Bodies, review: Reviewer): readonly RequestHandler[] 
     async (request: Request, response: Response) => {
       const body = await bodies.read(request);
       try {
-        const answer = review(decodeReview(body.bytes), timeoutOf(request.url));
-        response.json(answer instanceof Promise ? await answer : answer);
+        response.json(await review(decodeReview(body.bytes), timeoutOf(request.url)));
       } finally {
         body.release();
       }
@@ -78,14 +84,33 @@ function admission(bodies: Bodies, review: Reviewer): readonly RequestHandler[] 
   ];
 }
 
-function mutator(options: WebhookAppOptions): Reviewer {
+/**
+ * Whatever can refuse a create as it was sent is asked here, so that the API server need not call a second time. The
+ * finalizer is added where nothing refuses.
+ */
+function mutator(options: WebhookAppOptions, judge: Judge): Reviewer {
   const { logger, metrics } = options;
   metrics.admission.declareMutating(mutatingPolicies);
-  return (review) => {
+  const mutate = (review: AdmissionRequest): Allowed => {
     const allowed = reviewFinalizer(review, options);
     logger.debug({ ...subjectOf(review), ...allowed.auditAnnotations }, 'Reviewed');
     if (!review.dryRun) count(allowed, metrics);
-    return encodeAllowed(review.uid, allowed);
+    return allowed;
+  };
+  return async (review, timeoutMs) => {
+    if (review.operation !== 'CREATE') return encodeAllowed(review.uid, mutate(review));
+    const decision = await judge(review, timeoutMs);
+    return decision.allowed
+      ? encodeAllowed(review.uid, both(mutate(review), decision))
+      : encodeDecision(review.uid, decision);
+  };
+}
+
+function both(mutated: Allowed, { warnings, auditAnnotations }: Omit<Allowed, 'patch'>): Allowed {
+  return {
+    patch: mutated.patch,
+    warnings: [...mutated.warnings, ...warnings],
+    auditAnnotations: { ...auditAnnotations, ...mutated.auditAnnotations },
   };
 }
 
@@ -94,11 +119,17 @@ function count({ patch, auditAnnotations }: Allowed, { admission: decisions }: W
   decisions.decided('marks-kept', 'marks-kept' in auditAnnotations ? 'changed' : 'allowed');
 }
 
-function validator({ logger, metrics, clock, policies, reconcilerUser, caller }: WebhookAppOptions): Reviewer {
+function validator(judge: Judge): Reviewer {
+  return async (review, timeoutMs) => encodeDecision(review.uid, await judge(review, timeoutMs));
+}
+
+type Judge = (review: AdmissionRequest, timeoutMs: number) => Promise<Decision>;
+
+/** Asks these rules, counts what each says and logs a refusal. */
+function judgedBy(policies: readonly ValidatingPolicy[], options: WebhookAppOptions, lines: LogLimit): Judge {
+  const { logger, metrics, clock, reconcilerUser, caller } = options;
   const audience = caller === undefined ? 'any-client' : 'api-server';
-  metrics.admission.declareValidating(policies.map(({ name }) => name));
   const counted = policies.map((policy) => observed(policy, metrics.admission));
-  const lines = new LogLimit(clock);
   return async (review, timeoutMs) => {
     const decision = await withinTime(clock, timeoutMs, (signal) =>
       runPolicies(counted, review, { signal, reconcilerUser, audience }),
@@ -112,7 +143,7 @@ function validator({ logger, metrics, clock, policies, reconcilerUser, caller }:
       if (line !== undefined)
         logger.info({ ...subject, username: review.username, rule: policy, reason, ...line }, 'Denied');
     }
-    return encodeDecision(review.uid, decision);
+    return decision;
   };
 }
 

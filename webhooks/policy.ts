@@ -1,14 +1,17 @@
-// The contract of a validating rule, the pure run of all of them over one request, and the answer to it.
-
-import type { JsonObject } from '../src/base/json.ts';
+// The contract of a validating rule, the pure run of all of them over one request, and the answer to it. At the end: which
+// requests pass no rule.
+import { GROUP } from '../src/api/names.ts';
+import { isJsonObject, type JsonObject, sameJson } from '../src/base/json.ts';
 import type { AdmissionMetrics, PolicyOutcome } from '../src/metrics/admission.ts';
-import { standAside } from './policies/stand-aside.ts';
+import { isDeleting } from './policies/guarded.ts';
 import { type AdmissionRequest, API_VERSION, oneLine, warningsOf } from './review.ts';
 
 /** One rule. Pure over the request and what its ports know. */
 export interface ValidatingPolicy {
   /** Stable, kebab-case: metric label, audit annotation and heading in docs/admission.md. */
   readonly name: string;
+  /** Not asked by `POST /mutate`: what a create sends says nothing yet, only what the API server is about to store. */
+  readonly storedOnly?: true;
   appliesTo(request: AdmissionRequest): boolean;
   /** Rejects only where the rule itself is broken; the API server then applies the failurePolicy. */
   review(request: AdmissionRequest, context: PolicyContext): Verdict | Promise<Verdict>;
@@ -81,7 +84,7 @@ export function encodeDecision(uid: string, decision: Decision): JsonObject {
     ? { auditAnnotations: { ...decision.auditAnnotations } }
     : {
         auditAnnotations: { rule: decision.policy },
-        status: { code: 403, reason: 'Forbidden', message: oneLine(decision.message, MAX_MESSAGE) },
+        status: { code: 403, reason: 'Forbidden', message: withPage(decision) },
       };
   return {
     apiVersion: API_VERSION,
@@ -90,13 +93,19 @@ export function encodeDecision(uid: string, decision: Decision): JsonObject {
   };
 }
 
+/** Each rule has a heading of its name. */
+function withPage({ policy, message }: { readonly policy: string; readonly message: string }): string {
+  const page = ` (docs/admission.md#${policy})`;
+  return `${oneLine(message, MAX_MESSAGE - page.length)}${page}`;
+}
+
 /** The same rule, counting what it decides. */
 export function observed(policy: ValidatingPolicy, metrics: AdmissionMetrics): ValidatingPolicy {
   const count = (request: AdmissionRequest, outcome: PolicyOutcome): void => {
     if (!request.dryRun) metrics.decided(policy.name, outcome);
   };
   return {
-    name: policy.name,
+    ...policy,
     appliesTo: (request) => policy.appliesTo(request),
     review: async (request, context) => {
       try {
@@ -114,4 +123,33 @@ export function observed(policy: ValidatingPolicy, metrics: AdmissionMetrics): V
 function outcomeOf(verdict: Verdict): PolicyOutcome {
   if (!verdict.allowed) return 'denied';
   return (verdict.warnings ?? []).length > 0 ? 'warned' : 'allowed';
+}
+
+// Requests that no rule may refuse, because refusing them would wedge an object or lose its last state:
+//
+//   reconciler   what the reconciler itself does to objects of our group
+//   deleting     anything that happens to an object that is being deleted already
+//   unchanged    updates of nothing but finalizers, status and what the API server itself keeps
+
+export type StandAside = 'reconciler' | 'deleting' | 'unchanged';
+
+/** Not written by users: the API server keeps these, and finalizers belong to controllers. */
+const KEPT_METADATA = ['finalizers', 'managedFields', 'resourceVersion', 'generation'];
+
+export function standAside(request: AdmissionRequest, reconcilerUser: string): StandAside | undefined {
+  const { group, username, operation, oldObject, object } = request;
+  if (group === GROUP && username === reconcilerUser) return 'reconciler';
+  // Only the old object can be trusted: it is what the API server has, not what the client sent.
+  if (operation === 'CREATE' || oldObject === undefined) return undefined;
+  if (isDeleting(oldObject)) return 'deleting';
+  if (operation !== 'UPDATE' || request.subresource !== '' || object === undefined) return undefined;
+  return sameJson(written(oldObject), written(object)) ? 'unchanged' : undefined;
+}
+
+/** The object without status and without the fields that users do not write. */
+function written(object: JsonObject): JsonObject {
+  const { status: _status, metadata, ...rest } = object;
+  if (!isJsonObject(metadata)) return { ...rest, metadata };
+  const kept = Object.entries(metadata).filter(([key]) => !KEPT_METADATA.includes(key));
+  return { ...rest, metadata: Object.fromEntries(kept) };
 }

@@ -3,6 +3,7 @@
 
 import type { IngesterName, Recorded, RecordedCrd } from '../src/api/admission-record.ts';
 import type { Permitted } from '../src/api/ingester/permitted.ts';
+import type { Place } from '../src/api/place.ts';
 import type { ObjectName } from '../src/gitops/tombstone.ts';
 import type { TombstoneEntry } from '../src/gitops/tombstone-index.ts';
 import type { AdmissionRequest } from './review.ts';
@@ -18,6 +19,12 @@ export interface ServedResource {
 export interface ObjectCensus {
   /** Objects in the cluster, and rows of objects that left it. */
   hasObjects(resource: ServedResource, signal: AbortSignal): Promise<'some' | 'none' | 'unknown'>;
+  /** Those of the places at which an object in the cluster has a value. */
+  heldPlaces(
+    resource: ServedResource,
+    places: readonly Place[],
+    signal: AbortSignal,
+  ): Promise<readonly Place[] | 'unknown'>;
 }
 
 /** What is known of the objects that had a name before; answers without a call. */

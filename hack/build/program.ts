@@ -7,6 +7,10 @@ import { licencesOf } from './licences.ts';
 
 const root = join(import.meta.dirname, '../..');
 const entries = ['src/main.ts', 'src/kubectl-ingester.ts'];
+const commands = [
+  ['ingester', 'main.js'],
+  ['kubectl-ingester', 'kubectl-ingester.js'],
+] as const;
 /** Read by the program, not imported. */
 const files = ['schema/migrations', 'src/query/ui', 'src/kubectl_complete-ingester', 'LICENSE'];
 
@@ -19,12 +23,25 @@ export async function buildProgram(folder: string, commit: string | undefined): 
   mkdirSync(folder, { recursive: true });
   const metafile = await bundle(folder);
   for (const file of files) cpSync(join(root, file), join(folder, file), { recursive: true });
+  writeCommands(folder);
   writeFileSync(join(folder, 'LICENSES.txt'), licencesOf(root, Object.keys(metafile.inputs)));
   const { name, version, license } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as Readonly<
     Record<'name' | 'version' | 'license', string>
   >;
   const identity = { name, version, ...(commit === undefined ? {} : { commit }), license, type: 'module' };
   writeFileSync(join(folder, 'package.json'), `${JSON.stringify(identity, undefined, 2)}\n`);
+}
+
+/** For a user's PATH: `ingester`, `kubectl-ingester` and what completes it. */
+function writeCommands(folder: string): void {
+  const bin = join(folder, 'bin');
+  mkdirSync(bin);
+  for (const [command, module] of commands) {
+    const text = `#!/bin/sh\nexec node "$(dirname "$(readlink -f "$0")")/../src/${module}" "$@"\n`;
+    writeFileSync(join(bin, command), text, { mode: 0o755 });
+  }
+  const completes = 'kubectl_complete-ingester';
+  cpSync(join(root, 'src', completes), join(bin, completes));
 }
 
 async function bundle(folder: string): Promise<Metafile> {
@@ -38,7 +55,8 @@ async function bundle(folder: string): Promise<Metafile> {
     splitting: true,
     format: 'esm',
     platform: 'node',
-    target: 'node24',
+    // The plugin runs on its user's Node.
+    target: 'node20',
     // Stack traces stay readable, and reading more text costs nothing once it is compiled.
     minify: false,
     legalComments: 'none',

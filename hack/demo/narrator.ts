@@ -7,36 +7,52 @@ const paint = (code: number, text: string): string => (colour ? `\u001b[${code}m
 export class Narrator {
   readonly #started = performance.now();
   #chapters = 0;
+  /** Whether the line that the cursor is in makes room for the next output. */
+  #passing = false;
 
   chapter(title: string): void {
     this.#chapters += 1;
-    process.stdout.write(`\n${paint(1, `${this.#chapters}. ${title}`)}\n`);
+    this.#write(`\n${paint(1, `${this.#chapters}. ${title}`)}\n`);
   }
 
   say(text: string): void {
-    process.stdout.write(`   ${text}\n`);
+    this.#write(`   ${text}\n`);
   }
 
   command(line: string): void {
-    process.stdout.write(`   ${paint(36, `$ ${line}`)}\n`);
+    this.#write(`   ${paint(36, `$ ${line}`)}\n`);
   }
 
   sql(statement: string): void {
-    process.stdout.write(`   ${paint(36, `mysql> ${statement};`)}\n`);
+    this.#write(`   ${paint(36, `mysql> ${statement};`)}\n`);
   }
 
   output(text: string): void {
     const lines = text.trimEnd().split('\n');
-    process.stdout.write(lines.map((line) => `     ${line}\n`).join(''));
+    this.#write(lines.map((line) => `     ${line}\n`).join(''));
   }
 
   /** A fact the demo has just checked. */
   proved(fact: string): void {
-    process.stdout.write(`   ${paint(32, '✔')} ${fact}\n`);
+    this.#write(`   ${paint(32, '✔')} ${fact}\n`);
   }
 
   progress(message: string): void {
-    process.stdout.write(`   ${paint(2, `[${this.seconds()} s] ${message}`)}\n`);
+    this.#write(`   ${paint(2, `[${this.seconds()} s] ${message}`)}\n`);
+  }
+
+  /** A last line for now, in a terminal only. */
+  passing(text: string): void {
+    if (!process.stdout.isTTY) return;
+    const [line = ''] = text.trim().split('\n');
+    // Only the line of the cursor can be taken back, so it must not wrap.
+    this.#write(paint(2, `   ${line}`.slice(0, (process.stdout.columns || 80) - 1)));
+    this.#passing = true;
+  }
+
+  #write(text: string): void {
+    process.stdout.write(this.#passing ? `\r\u001b[K${text}` : text);
+    this.#passing = false;
   }
 
   seconds(): number {

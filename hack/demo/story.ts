@@ -1,11 +1,13 @@
 // The main job of the product, chapter by chapter. Each chapter runs real commands, prints their real output, and checks
 // what it claims.
 import { setTimeout as delay } from 'node:timers/promises';
-import { defaultKinds } from '../../src/kinds/kinds.ts';
+import { defaultKinds, kindsUnder } from '../../src/kinds/kinds.ts';
 import type { BundleServers } from '../local/bundle-servers.ts';
 import { DemoError, type Narrator, table } from './narrator.ts';
 
-const NS = 'ingester-test';
+export const NS = 'ingester-test';
+/** The pipeline run that the story evicts. */
+export const EVICTED = 'ingester-test-pipelinerun';
 const SLOW_MS = 2000;
 const LIMIT_MS = 60_000;
 /** How long the demo watches a deletion being held. */
@@ -21,12 +23,29 @@ export class Story {
   }
 
   async tell(): Promise<void> {
+    await this.#crdsStay();
     await this.#createWithKubectl();
     await this.#rowsArrive();
     await this.#patchArrives();
     await this.#deletionIsHeld();
     await this.#annotationDeletes();
     await this.#immutableLeavesEtcd();
+  }
+
+  /** Field managers of a CRD: who wrote its definition, and the API server's own, which wrote its status. */
+  async #crdsStay(): Promise<void> {
+    this.#tell.chapter('The CRDs are those that the cluster had before');
+    const managers = await this.#kubectl(
+      ...['get', 'crd', ...defaultKinds.map(({ plural }) => `${plural}.michelangelo.api`), '--show-managed-fields'],
+      ...['-o', 'custom-columns=CRD:.metadata.name,MANAGERS:.metadata.managedFields[*].manager'],
+    );
+    const theirs = managers
+      .split('\n')
+      .filter((line) => /michelangelo\.api +apiserver(?:,kube-apiserver)* *$/.test(line)).length;
+    if (theirs !== 13) throw new DemoError('13 CRDs that nothing but apiserver wrote', `${theirs} are`);
+    this.#tell.proved(
+      'All 13 are as apiserver, the API server of Michelangelo, wrote them: the bundle took them as they were.',
+    );
   }
 
   async #createWithKubectl(): Promise<void> {
@@ -43,7 +62,8 @@ export class Story {
 
   async #rowsArrive(): Promise<void> {
     this.#tell.chapter('Each object has its row in MySQL');
-    const union = defaultKinds
+    const union = kindsUnder('snake_case')
+      .filter(({ optional }) => !optional)
       .map(
         ({ table: name }) =>
           `SELECT '${name}' AS kind_table, COUNT(*) AS live_rows FROM ${name} WHERE namespace='${NS}' AND delete_time IS NULL`,
@@ -81,7 +101,8 @@ export class Story {
 
   async #deletionIsHeld(): Promise<void> {
     this.#tell.chapter('MySQL goes down: a deletion waits, nothing is lost');
-    await this.#stopDatabase();
+    await this.#bundle.server.stop();
+    this.#tell.say('MySQL is stopped: its process has ended.');
     await this.#kubectl('delete', 'models.michelangelo.api', '-n', NS, 'ingester-test-model', '--wait=false');
     await delay(HOLD_MS);
     const held = await this.#kubectl(
@@ -93,7 +114,8 @@ export class Story {
     );
     if (!held.includes('michelangelo/Ingester')) throw new DemoError('the finalizer to hold the object', 'it is gone');
     this.#tell.proved('Terminating, and held by the finalizer, because MySQL does not know the final state yet.');
-    await this.#startDatabase();
+    await this.#bundle.server.start();
+    this.#tell.say('MySQL is started again.');
     await this.#gone('models.michelangelo.api', 'ingester-test-model');
     const row = await this.#sql(`SELECT name, algorithm, res_version, delete_time FROM model WHERE namespace='${NS}'`);
     if (row?.['delete_time'] === null) throw new DemoError('delete_time to be set', 'it is NULL');
@@ -118,17 +140,10 @@ export class Story {
 
   async #immutableLeavesEtcd(): Promise<void> {
     this.#tell.chapter('An immutable object leaves etcd and stays in MySQL');
-    await this.#kubectl(
-      'annotate',
-      'pipelineruns.michelangelo.api',
-      '-n',
-      NS,
-      'ingester-test-pipelinerun',
-      'michelangelo/Immutable=true',
-    );
-    await this.#gone('pipelineruns.michelangelo.api', 'ingester-test-pipelinerun');
+    await this.#kubectl('annotate', 'pipelineruns.michelangelo.api', '-n', NS, EVICTED, 'michelangelo/Immutable=true');
+    await this.#gone('pipelineruns.michelangelo.api', EVICTED);
     const row = await this.#sql(
-      `SELECT name, delete_time, evict_time, JSON_EXTRACT(json, '$.spec.input') AS input FROM pipelinerun WHERE namespace='${NS}'`,
+      `SELECT name, delete_time, evict_time, JSON_EXTRACT(json, '$.spec.input') AS input FROM pipeline_run WHERE namespace='${NS}'`,
     );
     if (row?.['delete_time'] !== null || row['evict_time'] === null) {
       throw new DemoError('an evicted row that is not deleted', JSON.stringify(row));
@@ -152,20 +167,6 @@ export class Story {
 
   async #one(statement: string): Promise<Readonly<Record<string, unknown>> | undefined> {
     return (await this.#bundle.database.query(statement))[0];
-  }
-
-  async #stopDatabase(): Promise<void> {
-    const { server, databaseLink } = this.#bundle;
-    if (server.external) await databaseLink.cut();
-    else await server.stop();
-    this.#tell.say(server.external ? 'The connection to MySQL is cut.' : 'MySQL is stopped: its process has ended.');
-  }
-
-  async #startDatabase(): Promise<void> {
-    const { server, databaseLink } = this.#bundle;
-    if (server.external) await databaseLink.heal();
-    else await server.start();
-    this.#tell.say(server.external ? 'The connection to MySQL is back.' : 'MySQL is started again.');
   }
 
   async #gone(resource: string, name: string): Promise<void> {

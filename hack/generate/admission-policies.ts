@@ -1,9 +1,10 @@
 // The same without a webhook: policies that the API server evaluates itself. They do what needs neither other
 // objects nor a database; docs/admission.md has the differences.
 import { PERMITTED_CONFIG_MAP } from '../../src/api/ingester/permitted.ts';
-import { INGESTER_GROUP, INGESTER_PLURAL, MIGRATED_VERSION_PATH, VERSION_PATH } from '../../src/api/ingester.ts';
+import { INGESTER_GROUP, INGESTER_PLURAL, MIGRATED_VERSION_PATH, VERSION_PATH } from '../../src/api/ingester/spec.ts';
 import type { KindDefinition, VersionField } from '../../src/api/kind.ts';
 import {
+  ALLOW_CRD_DELETE_ANNOTATION,
   ALLOW_DOWNGRADE_ANNOTATION,
   DELETING_ANNOTATION,
   FINALIZER,
@@ -21,6 +22,7 @@ import {
   objectRule,
   ourCrd,
   ourGroups,
+  page,
   protectedMarks,
   rule,
 } from './admission.ts';
@@ -133,15 +135,18 @@ function objectPolicy(kinds: readonly KindDefinition[]): object {
 
 const markRules: readonly Validation[] = [
   {
-    expression: `oldObject != null || !variables.marksSet.exists(mark, mark in ${MARKS})`,
-    message:
-      'a new object must not be marked: it would leave the cluster at once, each time it is applied; remove the annotation from the manifest',
+    expression: `oldObject != null || !("${DELETING_ANNOTATION}" in variables.marksSet)`,
+    message: `a new object must not carry ${DELETING_ANNOTATION}: it would leave the cluster at once, each time it is applied; remove it from the manifest${page('protect-marks')}`,
     reason: 'Forbidden',
   },
   {
+    // A new object may be born for eviction.
     expression:
-      'size(variables.marksSet) == 0 || authorizer.group(request.resource.group).resource(request.resource.resource).namespace(request.namespace).name(request.name).check("delete").allowed()',
-    message: 'the annotation needs the right to delete this object; ask for the verb delete on its resource',
+      `variables.marksSet.all(mark, oldObject == null && mark == "${IMMUTABLE_ANNOTATION}") || ` +
+      'authorizer.group(request.resource.group).resource(request.resource.resource).namespace(request.namespace).name(request.name).check("delete").allowed()',
+    messageExpression:
+      `variables.marksSet.map(mark, mark == "${IMMUTABLE_ANNOTATION}" ? "the eviction annotation" : mark).join(" and ") + ` +
+      `" needs the right to delete this object; ask for the verb delete on its resource${page('protect-marks')}"`,
     reason: 'Forbidden',
   },
 ];
@@ -188,7 +193,7 @@ function fieldRule({ plural }: KindDefinition, field: VersionField): FieldRule |
   const { empty, backward, target, what } = comparison;
   const path = field.path.join('.?');
   const path0 = field.path.join('.');
-  const hint = `"; to permit it set annotation ${ALLOW_DOWNGRADE_ANNOTATION}=" + ${target}`;
+  const hint = `"; to permit it set annotation ${ALLOW_DOWNGRADE_ANNOTATION}=" + ${target} + "${page('content-downgrade')}"`;
   return {
     variables: [
       { name: `${name}_to`, expression: `object.?${path}.orValue(${empty})` },
@@ -248,7 +253,7 @@ function newObjectPolicy(): object {
       ],
       validations: ['deletionTimestamp', 'deletionGracePeriodSeconds'].map((field) => ({
         expression: `object.metadata.?${field}.orValue(null) == null`,
-        message: `a new object must not carry metadata.${field}: only the API server sets it; remove it from the manifest`,
+        message: `a new object must not carry metadata.${field}: only the API server sets it; remove it from the manifest${page('born-deleting')}`,
         reason: 'Forbidden',
       })),
       failurePolicy: 'Fail',
@@ -307,7 +312,7 @@ function versionPolicy(): object {
       validations: [
         {
           expression: `${to} in [${text('oldObject', VERSION_PATH)}, ${from}] || ${from} == "" || (${compared} && !${isOlder(from, to)}) || ${permits} in variables.permitted`,
-          messageExpression: `"spec.version " + ${to} + (${compared} ? " is older than" : " cannot be compared with") + " the migrated " + ${from} + "; to permit it set annotation ${ALLOW_DOWNGRADE_ANNOTATION}=" + ${permits}`,
+          messageExpression: `"spec.version " + ${to} + (${compared} ? " is older than" : " cannot be compared with") + " the migrated " + ${from} + "; to permit it set annotation ${ALLOW_DOWNGRADE_ANNOTATION}=" + ${permits} + "${page('ingester-downgrade')}"`,
           reason: 'Forbidden',
         },
       ],
@@ -327,8 +332,7 @@ function crdDeletionPolicy(): object {
       validations: [
         {
           expression: 'false',
-          messageExpression:
-            '"deleting CRD " + request.name + " deletes all its objects; to permit it set annotation michelangelo/allow-crd-delete=true on it"',
+          messageExpression: `"deleting CRD " + request.name + " deletes all its objects; to permit it set annotation ${ALLOW_CRD_DELETE_ANNOTATION}=true on it${page('crd-deletion')}"`,
           reason: 'Forbidden',
         },
       ],

@@ -1,7 +1,7 @@
 // The registrations of the webhooks. They are narrow: the API server asks only where a policy could say something else
 // than yes. Each condition is written so that it cannot fail for an object that the API server would store: one that
 // fails refuses the request.
-import { INGESTER_GROUP, INGESTER_PLURAL } from '../../src/api/ingester.ts';
+import { INGESTER_GROUP, INGESTER_PLURAL } from '../../src/api/ingester/spec.ts';
 import type { KindDefinition, VersionField } from '../../src/api/kind.ts';
 import {
   ALLOW_CRD_DELETE_ANNOTATION,
@@ -9,9 +9,13 @@ import {
   FINALIZER,
   GROUP,
   IMMUTABLE_ANNOTATION,
+  knownAnnotations,
+  knownLabels,
+  SYSTEM_PREFIX,
   UNGUARDED_ANNOTATION,
   VERSION,
 } from '../../src/api/names.ts';
+import { DELETION_FIELDS } from '../../src/api/object.ts';
 
 export const NAMESPACE = 'ingester-system';
 const RECONCILER = 'ingester-reconciler';
@@ -41,10 +45,15 @@ export const notReconciler: MatchCondition = {
   expression: `request.operation == "CREATE" || request.userInfo.username != "system:serviceaccount:" + "${NAMESPACE}" + ":" + "${RECONCILER}"`,
 };
 
-/** Ordinary updates, and creates by clients that set the finalizer themselves, make no call. */
 const needsFinalizer: MatchCondition = {
   name: 'needs-finalizer',
   expression: `!has(object.metadata.finalizers) || !("${FINALIZER}" in object.metadata.finalizers)`,
+};
+
+/** Every create, which is judged by the same call; ordinary updates make none. */
+const createOrNeedsFinalizer: MatchCondition = {
+  name: 'create-or-needs-finalizer',
+  expression: `oldObject == null || ${needsFinalizer.expression}`,
 };
 
 /** Who set that mark had the right to delete; a create is guarded all the same. */
@@ -58,6 +67,9 @@ export const finalizerConditions: readonly MatchCondition[] = [notDeleting, notR
 
 /** Annotations that need the right to delete. */
 export const protectedMarks: readonly string[] = [DELETING_ANNOTATION, IMMUTABLE_ANNOTATION, UNGUARDED_ANNOTATION];
+
+/** As webhooks/policy.ts ends a refusal: each rule has a heading of its name. */
+export const page = (policy: string): string => ` (docs/admission.md#${policy})`;
 
 export const ourGroups: string = JSON.stringify([GROUP, INGESTER_GROUP]);
 /** CRDs of the ingested kinds, and the one of Ingester. */
@@ -87,10 +99,11 @@ export function mutatingWebhook(kinds: readonly KindDefinition[]): Registration 
         name: 'finalizer.ingester.michelangelo.api',
         ...calls('/mutate'),
         rules: [objectRule(kinds)],
-        matchConditions: finalizerConditions,
+        matchConditions: [notDeleting, notReconciler, createOrNeedsFinalizer, notOptedOut],
         // An object without the finalizer is worse than one that has to be created again.
         failurePolicy: 'Fail',
-        reinvocationPolicy: 'Never',
+        // A create is judged here: what a later webhook makes of it is judged again.
+        reinvocationPolicy: 'IfNeeded',
       },
     ],
   };
@@ -141,6 +154,7 @@ export function validatingWebhooks(
         failurePolicy: 'Fail',
       },
       deepValues(kinds, openFields),
+      unknownNames(kinds),
     ],
   };
 }
@@ -156,30 +170,53 @@ export const crdDeletionNotPermitted: MatchCondition = {
  * count levels: it takes 20 seconds of its processor for a list of 50,000 numbers.
  */
 function deepValues(kinds: readonly KindDefinition[], openFields: readonly (readonly string[])[]): object {
+  const expression = openFields.map((path) => changed(`.?${path.join('.?')}`)).join(' || ');
+  return advisoryOnUpdates('deep-values.ingester.michelangelo.api', kinds, { name: 'changes-open-field', expression });
+}
+
+/** Updates that bring a name of our prefix which nothing reads: only warned about, so no update waits for a webhook. */
+function unknownNames(kinds: readonly KindDefinition[]): object {
+  const brings = (map: string, known: readonly string[]): string =>
+    `object.metadata.?${map}.orValue({}).exists(name, name.startsWith("${SYSTEM_PREFIX}") && ` +
+    `!(name in ${JSON.stringify(known)}) && !(name in oldObject.metadata.?${map}.orValue({})))`;
+  const expression = `${brings('annotations', knownAnnotations)} || ${brings('labels', knownLabels)}`;
+  return advisoryOnUpdates('unknown-names.ingester.michelangelo.api', kinds, {
+    name: 'brings-an-unknown-name',
+    expression,
+  });
+}
+
+/** An update that the condition concerns is told about, and passes where no webhook answers. */
+function advisoryOnUpdates(name: string, kinds: readonly KindDefinition[], condition: object): object {
   return {
-    name: 'deep-values.ingester.michelangelo.api',
+    name,
     ...calls('/validate'),
     rules: [{ ...rule(GROUP, [VERSION], ['UPDATE'], kinds.map(pluralOf)), scope: 'Namespaced' }],
-    matchConditions: [
-      notDeleting,
-      notReconciler,
-      {
-        name: 'changes-open-field',
-        expression: openFields.map((path) => changed(`.?${path.join('.?')}`)).join(' || '),
-      },
-    ],
+    matchConditions: [notDeleting, notReconciler, condition],
     failurePolicy: 'Ignore',
     timeoutSeconds: 1,
   };
 }
 
-/** A create, a write through another version, a mark that changes, or a version field that changes. */
+/**
+ * An update through another version, or that changes a mark or a version field. Of creates, which `finalizer` judges, only
+ * those that carry a mark, which a later webhook may have set, or what a POST loses before it is stored.
+ */
 function concernsRule(kinds: readonly KindDefinition[]): MatchCondition {
   const paths = kinds.flatMap((kind) => kind.versionFields.filter(({ path }) => path[0] === 'spec'));
   const changes = [...new Set(paths.map(({ path }) => changed(`.?${path.join('.?')}`)))];
-  const marks = protectedMarks.map((mark) => changed(`.metadata.?annotations[?"${mark}"]`));
   const other = `request.requestKind.version != "${VERSION}"`;
-  return { name: 'concerns-a-rule', expression: ['oldObject == null', other, ...marks, ...changes].join(' || ') };
+  const updates = [other, ...markPaths.map(changed), ...changes].join(' || ');
+  const creates = [...DELETION_FIELDS.map(present), ...markPaths.map((path) => `object${path}.hasValue()`)].join(
+    ' || ',
+  );
+  return { name: 'concerns-a-rule', expression: `oldObject == null ? ${creates} : ${updates}` };
+}
+
+const markPaths = protectedMarks.map((mark) => `.metadata.?annotations[?"${mark}"]`);
+
+function present(field: string): string {
+  return `has(object.metadata.${field})`;
 }
 
 function changed(path: string): string {

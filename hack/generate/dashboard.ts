@@ -5,12 +5,13 @@ interface Panel {
   readonly title: string;
   readonly description: string;
   /** Units as Grafana names them. */
-  readonly unit: 'short' | 's' | 'ops' | 'reqps' | 'dateTimeFromNow';
+  readonly unit: 'short' | 'percentunit' | 's' | 'ops' | 'reqps' | 'dateTimeFromNow';
   readonly stat?: true;
   readonly queries: readonly { readonly expr: string; readonly legend: string }[];
 }
 
 const reconciler = 'job=~".*ingester-reconciler-metrics"';
+const query = 'job=~".*ingester-query-metrics"';
 const webhook = 'job=~".*ingester-webhook-metrics"';
 
 function quantiles(metric: string, selector: string, by: string): Panel['queries'] {
@@ -63,9 +64,15 @@ const rows: readonly { readonly title: string; readonly panels: readonly Panel[]
     panels: [
       {
         title: 'Lag',
-        description: 'How long changes wait in the queue.',
+        description: 'From the event of a change to its commit in MySQL.',
         unit: 's',
-        queries: quantiles('workqueue_queue_duration_seconds', reconciler, ''),
+        queries: quantiles('ingester_change_lag_seconds', reconciler, ''),
+      },
+      {
+        title: 'Oldest change that is not stored',
+        description: 'Zero while MySQL is complete.',
+        unit: 's',
+        queries: one('max by (kind) (ingester_oldest_unstored_change_seconds) > 0', '{{kind}}'),
       },
       {
         title: 'Waiting objects',
@@ -82,11 +89,52 @@ const rows: readonly { readonly title: string; readonly panels: readonly Panel[]
           '{{result}}',
         ),
       },
+    ],
+  },
+  {
+    title: 'MySQL and query API',
+    panels: [
+      {
+        title: 'Changes within a second',
+        description: 'The objective is 99 %.',
+        unit: 'percentunit',
+        queries: one(
+          'sum(rate(ingester_change_lag_seconds_bucket{le=~"1|1.0"}[$__rate_interval])) / sum(rate(ingester_change_lag_seconds_count[$__rate_interval]))',
+          'stored within 1 s',
+        ),
+      },
+      {
+        title: 'Commits',
+        description: 'Time of a transaction that writes objects.',
+        unit: 's',
+        queries: quantiles('ingester_commit_duration_seconds', reconciler, ''),
+      },
+      {
+        title: 'Connections to MySQL',
+        description: 'In use or waited for, and the most that there may be.',
+        unit: 'short',
+        queries: [
+          ...one('sum(ingester_storage_connections_used)', 'used'),
+          ...one('max(ingester_storage_connections_max)', 'most of one replica'),
+        ],
+      },
       {
         title: 'Time of a reconcile',
         description: 'With the wait for MySQL.',
         unit: 's',
         queries: quantiles('controller_runtime_reconcile_time_seconds', reconciler, ''),
+      },
+      {
+        title: 'Requests to the query API',
+        description: 'By HTTP status.',
+        unit: 'reqps',
+        queries: one('sum by (code) (rate(ingester_query_requests_total[$__rate_interval]))', '{{code}}'),
+      },
+      {
+        title: 'Time of an answer of the query API',
+        description: 'Until its reader has it.',
+        unit: 's',
+        queries: quantiles('ingester_query_request_duration_seconds', query, ''),
       },
     ],
   },

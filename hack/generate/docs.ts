@@ -1,5 +1,6 @@
 import type { FieldRule, IndexedColumn, KindDefinition, VersionField } from '../../src/api/kind.ts';
 import { type ConfigurationKey, configurationKeys, taskKeys } from '../../src/config/load.ts';
+import { kindUnder } from '../../src/kinds/kinds.ts';
 import type { Output } from './output.ts';
 
 export function docsOutputs(kinds: readonly KindDefinition[]): readonly Output[] {
@@ -56,13 +57,15 @@ function kindsPage(kinds: readonly KindDefinition[]): string {
     const notes = [kind.optional ? 'optional' : '', kind.immutable ? 'immutable kind' : ''].filter(
       (note) => note !== '',
     );
-    return `| ${kind.kind} | \`${kind.plural}\` | \`${kind.table}\` | ${columns.join(', ') || '–'} | ${notes.join(', ') || '–'} |`;
+    return `| ${kind.kind} | \`${kind.plural}\` | \`${kindUnder(kind, 'snake_case').table}\` | ${columns.join(', ') || '–'} | ${notes.join(', ') || '–'} |`;
   });
   return `${notice('src/kinds/catalogue.ts')}# Kinds
 
 Group \`michelangelo.api\`, version \`v2\`, all namespaced. Each kind has three tables: the main one and, with the endings
 \`_labels\` and \`_annotations\`, one row per label and annotation. Optional kinds are ingested only when
-\`ingester.kinds\` names them; immutable kinds are evicted only with \`ingester.evictImmutableKinds\`.
+\`ingester.kinds\` names them; immutable kinds are evicted only with \`ingester.evictImmutableKinds\`. In databases of the
+original's first release the names of tables have no underscores (\`pipelinerun\`); they are kept
+([michelangelo-database.md](michelangelo-database.md#table-names)).
 
 | Kind | Plural | Table | Indexed columns (JSON path) | Notes |
 | --- | --- | --- | --- | --- |

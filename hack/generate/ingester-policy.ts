@@ -11,6 +11,8 @@ import {
   type What,
 } from '../../src/api/ingester/permitted.ts';
 
+import { page } from './admission.ts';
+
 interface Variable {
   readonly name: string;
   readonly expression: string;
@@ -38,7 +40,7 @@ export const ingesterValidation: Readonly<Record<'expression' | 'messageExpressi
   expression: 'size(variables.forbidden) == 0',
   messageExpression:
     'variables.forbidden.map(c, size(c) < 3 ? "spec: a name has a line break" : c[1] + ": " + c[2] + " is not permitted; key " + c[0] + ' +
-    `" of ConfigMap ${PERMITTED_CONFIG_MAP} permits " + (size(variables.permitted[c[0]]) == 0 ? "nothing" : variables.permitted[c[0]].join(" "))).join("; ")`,
+    `" of ConfigMap ${PERMITTED_CONFIG_MAP} permits " + (size(variables.permitted[c[0]]) == 0 ? "nothing" : variables.permitted[c[0]].join(" "))).join("; ") + "${page('ingester-permitted')}"`,
   reason: 'Forbidden',
 };
 

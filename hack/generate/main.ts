@@ -1,4 +1,6 @@
-// Writes every generated file, or with --check says which are not fresh.
+// Writes every generated file, or with --check says which are not fresh. With --from FOLDER it takes the protobuf definitions of
+// a newer original first, with --kubernetes those of pod templates, which needs Go.
+import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { allKinds } from '../../src/kinds/kinds.ts';
@@ -57,12 +59,31 @@ function write({ path, content }: Output): void {
   writeFileSync(join(root, path), content);
 }
 
-const stale = (await outputs()).filter(({ path, content }) => current(path) !== content);
-if (process.argv.includes('--check')) {
-  for (const { path } of stale) process.stderr.write(`${path} is not fresh\n`);
-  if (stale.length > 0) process.stderr.write('Run "npm run generate" and commit the result.\n');
-  process.exitCode = stale.length > 0 ? 1 : 0;
-} else {
-  stale.forEach(write);
-  process.stdout.write(stale.length === 0 ? 'Everything is fresh.\n' : `${stale.map(({ path }) => path).join('\n')}\n`);
+if (process.argv.includes('--kubernetes')) await import('./kubernetes.ts');
+const fromAt = process.argv.indexOf('--from');
+if (fromAt > 0) await takeDefinitions(process.argv[fromAt + 1] ?? '');
+else await generate();
+
+/** Definitions of a newer original; the catalogue is read anew by the run that writes the rest. */
+async function takeDefinitions(folder: string): Promise<void> {
+  const { updatesFrom } = await import('./proto/from.ts');
+  const taken = await updatesFrom(folder, readFileSync(join(root, 'src/kinds/catalogue.ts'), 'utf8'));
+  taken.outputs.forEach(write);
+  process.stdout.write(taken.news.map((one) => `new: ${one}\n`).join(''));
+  execFileSync(join(root, 'node_modules/.bin/biome'), ['format', '--write', 'src/kinds/catalogue.ts'], { cwd: root });
+  execFileSync(process.execPath, [import.meta.filename], { cwd: root, stdio: 'inherit' });
+}
+
+async function generate(): Promise<void> {
+  const stale = (await outputs()).filter(({ path, content }) => current(path) !== content);
+  if (process.argv.includes('--check')) {
+    for (const { path } of stale) process.stderr.write(`${path} is not fresh\n`);
+    if (stale.length > 0) process.stderr.write('Run "npm run generate" and commit the result.\n');
+    process.exitCode = stale.length > 0 ? 1 : 0;
+  } else {
+    stale.forEach(write);
+    process.stdout.write(
+      stale.length === 0 ? 'Everything is fresh.\n' : `${stale.map(({ path }) => path).join('\n')}\n`,
+    );
+  }
 }

@@ -26,7 +26,8 @@ export function manifestOutputs(
     output('config/components/query/writes.yaml', ...queryWrites(ingested.map(({ plural }) => plural))),
     output('config/overlays/local/mutating-by-url.yaml', calledByUrl(mutating)),
     output('config/overlays/local/validating-by-url.yaml', calledByUrl(validating)),
-    output('crds/kustomization.yaml', crdKustomization(kinds)),
+    output('crds/kustomization.yaml', kustomization(ingested.map(crdName))),
+    output('crds/ingester/kustomization.yaml', kustomization([INGESTER_CRD])),
   ];
 }
 
@@ -97,10 +98,10 @@ function queryWrites(plurals: readonly string[]): readonly object[] {
   ];
 }
 
-function crdKustomization(kinds: readonly KindDefinition[]): object {
+function kustomization(names: readonly string[]): object {
   return {
     apiVersion: 'kustomize.config.k8s.io/v1beta1',
     kind: 'Kustomization',
-    resources: [...kinds.filter((kind) => !kind.optional).map(crdName), INGESTER_CRD].map((name) => `${name}.yaml`),
+    resources: names.map((name) => `${name}.yaml`),
   };
 }

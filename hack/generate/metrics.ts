@@ -1,6 +1,7 @@
 // docs/metrics.md, from the metrics that the roles register.
 import type { Registry } from 'prom-client';
 import { createMetrics, createQueryMetrics, createWebhookMetrics } from '../../src/metrics/metrics.ts';
+import { observeProcess } from '../../src/metrics/process.ts';
 import type { Output } from './output.ts';
 
 export interface MetricDescription {
@@ -8,6 +9,8 @@ export interface MetricDescription {
   readonly type: string;
   readonly labels: readonly string[];
   readonly help: string;
+  /** Of the buckets of a histogram. */
+  readonly bounds: readonly number[];
 }
 
 /** What prom-client keeps of a metric; its own types leave the labels out. */
@@ -16,16 +19,25 @@ interface Registered {
   readonly type: string;
   readonly help: string;
   readonly labelNames: readonly string[];
+  readonly upperBounds?: readonly number[];
 }
 
-/** Of all roles, each name once. */
-export function metricDescriptions(): readonly MetricDescription[] {
+export type Role = 'reconciler' | 'webhook' | 'query';
+
+export function metricsByRole(): Readonly<Record<Role, readonly MetricDescription[]>> {
   const reconciler = createMetrics();
   // The families of work queues exist once there is a controller.
   reconciler.controllers.forController('any');
-  const all = [reconciler, createWebhookMetrics(), createQueryMetrics()]
-    .map(({ registry }) => registry)
-    .flatMap(described);
+  const of = ({ registry }: { readonly registry: Registry }): readonly MetricDescription[] => {
+    observeProcess(registry);
+    return described(registry);
+  };
+  return { reconciler: of(reconciler), webhook: of(createWebhookMetrics()), query: of(createQueryMetrics()) };
+}
+
+/** Of all roles, each name once. */
+function metricDescriptions(): readonly MetricDescription[] {
+  const all = Object.values(metricsByRole()).flat();
   return [...new Map(all.map((metric) => [metric.name, metric])).values()].sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
@@ -35,6 +47,7 @@ function described(registry: Registry): readonly MetricDescription[] {
     type: metric.type,
     labels: metric.labelNames,
     help: metric.help,
+    bounds: metric.upperBounds ?? [],
   }));
 }
 
@@ -51,8 +64,12 @@ export function metricsOutput(): Output {
 
 Served as \`/metrics\` on the health port (8081) of every role. Durations are in seconds. \`workqueue_*\`,
 \`controller_runtime_*\`, \`rest_client_*\`, \`leader_election_*\` and \`certwatcher_*\` mean what they mean for controllers
-written with controller-runtime. The component \`config/components/prometheus\` scrapes them, alerts
-([runbooks](runbooks.md)) and has a Grafana dashboard.
+written with controller-runtime, \`process_*\` and \`nodejs_*\` what they mean for every program on Node. The component
+\`config/components/prometheus\` scrapes them, alerts ([runbooks](runbooks.md)) and has a Grafana dashboard.
+
+MySQL is complete where \`ingester_unstored_changes\` is 0; \`ingester_oldest_unstored_change_seconds\` says how long it has
+not been, and \`ingester_change_lag_seconds\` how long each change took. The objective is that of changes of at most 100 a
+second 99 % are in MySQL within a second.
 
 | Metric | Type | Labels | Meaning |
 | --- | --- | --- | --- |

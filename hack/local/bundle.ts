@@ -1,6 +1,6 @@
 // The whole bundle on this machine: control plane, MySQL, and the program's roles as processes under the service
 // accounts and the RBAC that the manifests ship.
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { CodedError } from '../../src/base/errors.ts';
@@ -54,6 +54,8 @@ export interface BundleOptions extends BundleServersOptions {
   readonly shippedSettings?: boolean;
   /** The program that the reconciler runs, and its environment; that of this checkout unless given. */
   readonly reconcilerProgram?: Partial<Pick<RoleOptions, 'main' | 'env' | 'readyPath'>>;
+  /** Installs the CRDs of the kinds, in place of the component crds. */
+  readonly installCrds?: (servers: BundleServers) => Promise<unknown>;
   /** Leaves the reconciler for the caller to start. */
   readonly startReconciler?: boolean;
 }
@@ -88,6 +90,11 @@ async function start(options: BundleOptions, stack: UndoStack): Promise<Bundle> 
   step('starting the webhook: ingester webhook');
   const { process: webhook, healthPort: webhookHealthPort } = await startBundleWebhook(context, options);
   stack.add(() => webhook.stop());
+  if (options.installCrds !== undefined) {
+    const overlay = join(directory, 'config/overlays/local/kustomization.yaml');
+    writeFileSync(overlay, readFileSync(overlay, 'utf8').replace(/^ +- .*components\/crds\n/m, ''));
+    await options.installCrds(servers);
+  }
   step('applying the bundle: kubectl apply -k config/overlays/local');
   await applyManifests(controlPlane, join(directory, 'config/overlays/local'));
   await writeKubeconfig(context, 'ingester-webhook');

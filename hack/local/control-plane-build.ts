@@ -81,17 +81,22 @@ function count(text: string, seen: { downloaded: number; compiled: number }): vo
 }
 
 function buildArguments(): string[] {
-  const version = kubernetesVersion();
-  const [, major, minor] = /^v(\d+)\.(\d+)\./.exec(version) ?? [];
-  const values = { gitVersion: version, gitMajor: major, gitMinor: minor, gitTreeState: 'archive', gitCommit: '' };
-  const flags = ['k8s.io/component-base/version', 'k8s.io/client-go/pkg/version'].flatMap((part) =>
-    Object.entries(values).map(([key, value]) => `-X ${part}.${key}=${value ?? ''}`),
-  );
+  const flags = linkedVersion(kubernetesVersion()).map((value) => `-X ${value}`);
   return ['-v', '-mod=readonly', '-trimpath', '-buildvcs=false', '-ldflags', ['-s', '-w', ...flags].join(' ')];
 }
 
-function kubernetesVersion(): string {
-  const [, version] = /^\s*k8s\.io\/kubernetes (v\S+)$/m.exec(readFileSync(join(sources, 'go.mod'), 'utf8')) ?? [];
+/** The variables by which the programs of Kubernetes know their version. */
+export function linkedVersion(version: string): string[] {
+  const [, major, minor] = /^v(\d+)\.(\d+)\./.exec(version) ?? [];
+  const values = { gitVersion: version, gitMajor: major, gitMinor: minor, gitTreeState: 'archive', gitCommit: '' };
+  return ['k8s.io/component-base/version', 'k8s.io/client-go/pkg/version'].flatMap((part) =>
+    Object.entries(values).map(([key, value]) => `${part}.${key}=${value ?? ''}`),
+  );
+}
+
+/** That of the go.mod in the folder. */
+export function kubernetesVersion(folder: string = sources): string {
+  const [, version] = /^\s*k8s\.io\/kubernetes (v\S+)$/m.exec(readFileSync(join(folder, 'go.mod'), 'utf8')) ?? [];
   if (version !== undefined) return version;
   throw new CodedError('LOCAL_BUILD_FAILED', 'go.mod names no version of k8s.io/kubernetes.');
 }

@@ -1,4 +1,5 @@
 import type { Flavour } from './flavours.ts';
+import type { ServerProcess } from './server-process.ts';
 
 /** A MySQL or MariaDB server for tests and the demo. */
 export interface DatabaseServer {
@@ -11,6 +12,8 @@ export interface DatabaseServer {
   readonly rootPassword: string;
   /** Not started by us: it cannot be stopped, and what is made in it stays. */
   readonly external: boolean;
+  /** Undefined where it is external. */
+  readonly process: ServerProcess | undefined;
   /** Everything of this server lives in it. */
   readonly directory: string | undefined;
   /** A command line for a user who wants to run SQL as the administrator. */

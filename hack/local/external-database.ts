@@ -34,6 +34,7 @@ export async function externalDatabase(flavour: Flavour, url: string): Promise<D
     rootUser: access.user,
     rootPassword: access.password,
     external: true,
+    process: undefined,
     directory: undefined,
     clientCommand: (database) => clientCommand(flavour, access, database),
     stop: () => Promise.reject(refusal('stop')),

@@ -1,7 +1,7 @@
 // Programs of other projects that tests run, built once from their Go modules.
 import { createHash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, readFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
 import { CodedError } from '../../src/base/errors.ts';
 import { cacheDirectory } from './cache-directory.ts';
 import { cachedFolder } from './cached-folder.ts';
@@ -11,16 +11,32 @@ import type { Preparation, ReapedPreparation } from './preparation.ts';
 import { withElapsedTime } from './progress.ts';
 import { runCommand } from './run-command.ts';
 
-interface GoProgram {
+export interface GoProgram {
   /** For messages. */
   readonly what: string;
   /** Beside this file, with go.mod, go.sum and a main.go, or else the import that keeps them tidy. */
   readonly folder: string;
   /** The folder itself, unless given. */
   readonly package?: string;
+  /** Values of variables that the linker sets, such as a version. */
+  readonly linked?: readonly string[];
+  /** Build tags. */
+  readonly tags?: readonly string[];
 }
 
-export const goPrograms: Readonly<Record<'helm' | 'kustomizeController', GoProgram>> = {
+/** Several programs of one module, each under the name of its package. */
+export interface GoPrograms extends Omit<GoProgram, 'package'> {
+  readonly packages: readonly string[];
+}
+
+export const goPrograms: Readonly<Record<'promtool' | 'helm' | 'kustomizeController', GoProgram>> = {
+  promtool: {
+    what: "Prometheus' promtool",
+    folder: 'promtool',
+    package: 'github.com/prometheus/prometheus/cmd/promtool',
+    // Half of the program is for clouds that targets could be found in.
+    tags: ['remove_all_sd'],
+  },
   helm: { what: 'Helm', folder: 'helm', package: 'helm.sh/helm/v3/cmd/helm' },
   kustomizeController: {
     what: "Flux's kustomize-controller",
@@ -37,26 +53,39 @@ export const gitopsPrograms: Readonly<Record<'argoCd' | 'certManager', GoProgram
 
 /** The path of the program; undefined where there is no Go to build it with. */
 export async function findGoProgram(program: GoProgram, preparation: Preparation): Promise<string | undefined> {
-  if ((await findGo(preparation.env)) === undefined) return undefined;
-  const sources = join(import.meta.dirname, program.folder);
-  const { package: imported = '.' } = program;
-  const hash = createHash('sha256').update(`${process.platform} ${process.arch} ${imported}`);
-  const files = ['go.mod', 'go.sum', ...(imported === '.' ? ['main.go'] : [])];
-  for (const file of files) hash.update(readFileSync(join(sources, file)));
-  const path = join(cacheDirectory(preparation.env), program.folder, hash.digest('hex').slice(0, 12));
-  const fill = (folder: string, reaped: ReapedPreparation): Promise<void> => build(program, folder, reaped);
-  await cachedFolder({ path, what: program.what, fill }, preparation);
-  return join(path, 'program');
+  const { package: imported = '.', ...module } = program;
+  const folder = await findGoPrograms({ ...module, packages: [imported] }, preparation);
+  return folder === undefined ? undefined : join(folder, 'program');
 }
 
-async function build(program: GoProgram, folder: string, preparation: ReapedPreparation): Promise<void> {
+/** The folder with them: a single one is called `program`. */
+export async function findGoPrograms(programs: GoPrograms, preparation: Preparation): Promise<string | undefined> {
+  if ((await findGo(preparation.env)) === undefined) return undefined;
+  const sources = join(import.meta.dirname, programs.folder);
+  const { packages, tags = [] } = programs;
+  const hash = createHash('sha256').update([process.platform, process.arch, ...packages, ...tags].join(' '));
+  for (const file of ['go.mod', 'go.sum', 'main.go'].map((name) => join(sources, name)).filter(existsSync)) {
+    hash.update(readFileSync(file));
+  }
+  const name = basename(programs.folder);
+  const path = join(cacheDirectory(preparation.env), name, hash.digest('hex').slice(0, 12));
+  const fill = (folder: string, reaped: ReapedPreparation): Promise<void> => build(programs, folder, reaped);
+  await cachedFolder({ path, what: programs.what, fill }, preparation);
+  return path;
+}
+
+async function build(program: GoPrograms, folder: string, preparation: ReapedPreparation): Promise<void> {
   const { env, progress, reaper, signal } = preparation;
-  const args = ['build', '-mod=readonly', '-trimpath', '-ldflags', '-s -w', '-o', join(folder, 'program')];
+  const { packages, linked = [], tags = [] } = program;
+  const output = packages.length === 1 ? join(folder, 'program') : `${folder}/`;
+  const flags = ['-s', '-w', ...linked.map((value) => `-X ${value}`)].join(' ');
+  const selected = tags.length === 0 ? [] : ['-tags', tags.join(',')];
+  const args = ['build', '-mod=readonly', '-trimpath', '-buildvcs=false', '-ldflags', flags, ...selected, '-o', output];
   const result = await withElapsedTime(
     progress,
     () => `Building ${program.what} from its Go module, only needed once`,
     () =>
-      runCommand('go', [...args, program.package ?? '.'], {
+      runCommand('go', [...args, ...packages], {
         cwd: join(import.meta.dirname, program.folder),
         env: { ...env, CGO_ENABLED: '0', GOWORK: 'off' },
         reaper,

@@ -91,6 +91,7 @@ function databaseServer(context: Context, { server, port, dispose }: Running): D
     rootUser,
     rootPassword,
     external: false,
+    process: server,
     directory,
     clientCommand: (database) => [client, ...(database === undefined ? [] : [database])],
     stop: () => server.stop(),

@@ -17,9 +17,13 @@ import { type ClusterNetwork, startClusterNetwork } from './node/cluster-network
 import type { LocalImage } from './node/image-table.ts';
 import { ingesterImage, mysqlClientImage } from './node/images.ts';
 import { type ProcessNode, startProcessNode } from './node/start-node.ts';
+import { whileAllRun } from './server-died.ts';
+import type { ServerProcess } from './server-process.ts';
+import { trustQuery } from './trust-query.ts';
 import { applyManifests } from './webhook-process.ts';
 
 const overlays = join(import.meta.dirname, '../../config/overlays');
+const crds = join(import.meta.dirname, '../../crds');
 const NAMESPACE = 'ingester-system';
 const SERVICE = 'ingester-webhook';
 const QUERY = 'ingester-query';
@@ -31,6 +35,8 @@ export interface PodCluster extends BundleServers {
   readonly network: ClusterNetwork;
   /** Those Secrets, and the namespace they are in. */
   readonly accounts: readonly object[];
+  /** Every process of it, except those of pods. */
+  readonly servers: readonly ServerProcess[];
   stop(): Promise<void>;
 }
 
@@ -45,8 +51,8 @@ export interface PodBundle extends PodCluster {
 }
 
 export interface PodBundleOptions extends PodClusterOptions {
-  /** What is applied: the plain bundle, unless given, or one whose lifecycle controller waits for an Ingester resource. */
-  readonly overlay?: 'process-node' | 'process-node-lifecycle';
+  /** What is applied: the plain bundle, unless given, that with the query API, or one whose lifecycle controller waits for an Ingester resource. */
+  readonly overlay?: 'process-node' | 'process-node-query' | 'process-node-lifecycle';
 }
 
 /** Everything that the bundle needs, and nothing of it installed. */
@@ -57,7 +63,7 @@ export function startPodCluster(options: PodClusterOptions = {}): Promise<PodClu
 export function startPodBundle(options: PodBundleOptions = {}): Promise<PodBundle> {
   return withUndo(async (stack) => {
     const cluster = await startCluster(options, stack);
-    await install(options, cluster);
+    await whileAllRun(cluster.servers, install(options, cluster));
     const again = async (): Promise<void> => {
       await applySecrets(cluster.controlPlane, cluster.accounts);
       await install(options, cluster);
@@ -82,7 +88,10 @@ async function startCluster(options: PodClusterOptions, stack: UndoStack): Promi
   step('creating the Secrets of the MySQL accounts');
   const accounts = accountSecrets(servers, databaseAuthority);
   await applySecrets(controlPlane, accounts);
-  return { ...servers, node, network, accounts, stop: () => stack.unwind() };
+  const { etcd, apiServer, controllerManager, scheduler } = controlPlane;
+  const all = [etcd, apiServer, controllerManager, scheduler, servers.server.process, node.process];
+  const running = all.filter((server) => server !== undefined);
+  return { ...servers, node, network, accounts, servers: running, stop: () => stack.unwind() };
 }
 
 async function install(options: PodBundleOptions, cluster: PodCluster): Promise<void> {
@@ -92,16 +101,32 @@ async function install(options: PodBundleOptions, cluster: PodCluster): Promise<
   const authority = await createAuthority('ingester-webhook-ca');
   await applySecrets(controlPlane, await certificateSecrets(authority));
   const { overlay = 'process-node' } = options;
+  const plain = overlay !== 'process-node-lifecycle';
+  if (plain) {
+    step("creating the CRDs, as Michelangelo's own API server has done before in its clusters");
+    await controlPlane.kubectlRun([
+      'apply',
+      '--server-side',
+      '--force-conflicts',
+      '--field-manager=apiserver',
+      '-k',
+      crds,
+    ]);
+  }
   step(`applying the bundle: kubectl apply -k config/overlays/${overlay}`);
   await applyManifests(controlPlane, join(overlays, overlay));
   await trust(cluster, authority);
   step('waiting for the Deployments, and for the Job that migrates');
-  if (overlay === 'process-node') {
+  if (plain) {
     await kubectl('wait', '-n', NAMESPACE, '--for=condition=Complete', WAIT, 'job/ingester-migrate');
   }
   await kubectl('wait', '-n', NAMESPACE, '--for=condition=Available', WAIT, 'deployment', '--all');
+  if (overlay === 'process-node-query') {
+    step('waiting until the API server passes on to the query API');
+    await trustQuery(kubectl, authority.caPem);
+  }
   step('waiting until new objects are guarded: the Job ingester-probe');
-  if (overlay === 'process-node') {
+  if (plain) {
     await kubectl('wait', '-n', NAMESPACE, '--for=condition=Complete', WAIT, 'job/ingester-probe');
   }
 }

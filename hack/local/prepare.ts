@@ -16,9 +16,9 @@ export async function prepareServers(preparation: Preparation): Promise<void> {
 
 /** The browser, and programs of other projects; with those that only `npm run gitops` needs, or without them. */
 export async function preparePrograms(preparation: Preparation, gitops: boolean): Promise<void> {
-  await findChromium(preparation);
   const programs = gitops ? gitopsPrograms : goPrograms;
   for (const program of Object.values(programs)) await findGoProgram(program, preparation);
+  await findChromium(preparation);
 }
 
 if (import.meta.main) {

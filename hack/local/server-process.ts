@@ -27,17 +27,29 @@ export interface ServerSpec {
 const READY_TIMEOUT_MS = 60_000;
 const defaultStopTimeoutMs = 10_000;
 
+/** How a server ended that was not told to. */
+export interface ServerDeath {
+  readonly server: ServerProcess;
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+}
+
 /** One server, in a process group of its own, that can be started again with the same arguments. */
 export class ServerProcess {
   readonly name: string;
   readonly logFile: string;
+  /** Settled when it ends for the first time without having been told to. */
+  readonly died: Promise<ServerDeath>;
   readonly #spec: ServerSpec;
+  readonly #dies = Promise.withResolvers<ServerDeath>();
+  #toldToEnd = false;
   #child: ChildProcess | undefined;
 
   constructor(spec: ServerSpec) {
     this.#spec = spec;
     this.name = spec.name;
     this.logFile = spec.logFile;
+    this.died = this.#dies.promise;
   }
 
   /** Undefined while it does not run. */
@@ -62,6 +74,7 @@ export class ServerProcess {
 
   /** Sends a signal and does not wait. */
   kill(signal: NodeJS.Signals): void {
+    if (signal !== 'SIGSTOP' && signal !== 'SIGCONT') this.#toldToEnd = true;
     this.#child?.kill(signal);
   }
 
@@ -82,7 +95,7 @@ export class ServerProcess {
     const child = this.#child;
     if (child === undefined) return;
     const exited = once(child, 'exit');
-    child.kill('SIGTERM');
+    this.kill('SIGTERM');
     // A paused process answers nothing until it continues.
     child.kill('SIGCONT');
     const deadline = setTimeout(() => child.kill('SIGKILL'), this.#spec.stopTimeoutMs ?? defaultStopTimeoutMs);
@@ -113,8 +126,10 @@ export class ServerProcess {
     }
     const { pid } = child;
     this.#child = child;
-    child.once('exit', () => {
+    this.#toldToEnd = false;
+    child.once('exit', (code, signal) => {
       this.#child = undefined;
+      if (!this.#toldToEnd) this.#dies.resolve({ server: this, code, signal });
       reaper.drop(pid);
     });
     await reaper.add(pid);

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
+import { Duplex } from 'node:stream';
 import { freePort } from './free-port.ts';
 
 export interface TcpProxyTarget {
@@ -17,6 +18,8 @@ export interface TcpProxy {
   freeze(): void;
   /** Open connections are silently dead from now on; new ones work. */
   strand(): void;
+  /** Connections made from now on bring everything that much later, in each direction, as a long way does. */
+  delay(ms: number): void;
   /** Undoes a cut and a freeze; what was held back goes through. */
   heal(): Promise<void>;
   close(): Promise<void>;
@@ -28,8 +31,9 @@ const host = '127.0.0.1';
 export async function startTcpProxy(target: TcpProxyTarget): Promise<TcpProxy> {
   const pairs = new Set<Pair>();
   let frozen = false;
+  let delayMs = 0;
   const server = createServer({ allowHalfOpen: true, pauseOnConnect: true }, (client) => {
-    const pair = new Pair(client, target);
+    const pair = new Pair(client, target, delayMs);
     pairs.add(pair);
     pair.onClose(() => pairs.delete(pair));
     if (!frozen) pair.flow();
@@ -57,6 +61,9 @@ export async function startTcpProxy(target: TcpProxyTarget): Promise<TcpProxy> {
     strand: () => {
       for (const pair of pairs) pair.strand();
     },
+    delay: (ms) => {
+      delayMs = ms;
+    },
     heal: async () => {
       frozen = false;
       if (!server.listening) await listen();
@@ -70,22 +77,30 @@ export async function startTcpProxy(target: TcpProxyTarget): Promise<TcpProxy> {
 class Pair {
   readonly #client: Socket;
   readonly #target: Socket;
+  readonly #delayMs: number;
   #stranded = false;
 
-  constructor(client: Socket, target: TcpProxyTarget) {
+  constructor(client: Socket, target: TcpProxyTarget, delayMs: number) {
     this.#client = client;
+    this.#delayMs = delayMs;
     this.#target = connect({ ...target, allowHalfOpen: true });
     for (const [from, to] of this.#directions()) {
       from.setNoDelay(true);
       from.on('error', () => this.destroy());
       // What is on its way to the other side still arrives.
-      from.on('close', () => to.destroySoon());
+      from.on('close', () => {
+        if (delayMs === 0) to.destroySoon();
+        else setTimeout(() => to.destroySoon(), delayMs);
+      });
     }
   }
 
   flow(): void {
     if (this.#stranded) return;
-    for (const [from, to] of this.#directions()) from.pipe(to);
+    for (const [from, to] of this.#directions()) {
+      if (this.#delayMs === 0) from.pipe(to);
+      else from.pipe(later(this.#delayMs)).pipe(to);
+    }
   }
 
   hold(): void {
@@ -112,4 +127,20 @@ class Pair {
       [this.#target, this.#client],
     ];
   }
+}
+
+/** Gives what it gets that much later. What is under way is not held up by what comes after it. */
+function later(ms: number): Duplex {
+  const way = new Duplex({
+    read: () => undefined,
+    write: (chunk, _encoding, taken) => {
+      setTimeout(() => way.push(chunk), ms);
+      taken();
+    },
+    final: (taken) => {
+      setTimeout(() => way.push(null), ms);
+      taken();
+    },
+  });
+  return way;
 }

@@ -1,4 +1,5 @@
 // What users of the chart may change, and where it stands in the manifests.
+import type { JsonObject } from '../../src/base/json.ts';
 
 export interface Place {
   /** Kind and name. */
@@ -10,6 +11,8 @@ export interface Place {
   readonly fixed?: string;
   /** Of the value: a map, or a text that is a YAML file. A scalar unless given. */
   readonly form?: 'map' | 'file';
+  /** What the manifests do not have, and have only where the value is not empty; this is the empty value. */
+  readonly empty?: JsonObject | readonly JsonObject[];
 }
 
 const container = ['spec', 'template', 'spec', 'containers', 0] as const;
@@ -21,7 +24,19 @@ const annotations = ['metadata', 'annotations'] as const;
 /** What talks to MySQL. */
 const toMysql = /^(Deployment ingester-(reconciler|query)|Job ingester-migrate)$/;
 
+/** What every pod of the release has, that of a Job too. */
+const ofPods = (
+  [
+    ['imagePullSecrets', []],
+    ['nodeSelector', {}],
+    ['tolerations', []],
+  ] as const
+).map(([key, empty]): Place => {
+  return { of: /^(Deployment|Job) /, path: ['spec', 'template', 'spec', key], value: `pods.${key}`, empty };
+});
+
 export const places: readonly Place[] = [
+  ...ofPods,
   { of: /^Deployment ingester-webhook$/, path: ['spec', 'replicas'], value: 'webhook.replicas' },
   { of: /^Deployment ingester-webhook$/, path: [...container, 'resources'], value: 'webhook.resources', form: 'map' },
   {

@@ -17,6 +17,7 @@ interface Manifest extends JsonObject {
 }
 
 const HA = 'config/components/ha';
+const CRDS = 'config/components/crds';
 
 /** Writes the chart into the folder, whatever was there before. */
 export async function writeChart({ kubectl, folder, image }: Release): Promise<void> {
@@ -25,14 +26,19 @@ export async function writeChart({ kubectl, folder, image }: Release): Promise<v
   // With the annotation of cert-manager, which all other programs ignore.
   const annotated = await manifestsOf(kubectl, [HA, 'config/components/cert-manager']);
   const bundle = annotated.filter((manifest) => known.has(nameOf(manifest)) && manifest.kind !== 'Namespace');
+  const definitions = (await manifestsOf(kubectl, [CRDS])).filter(({ kind }) => kind === 'CustomResourceDefinition');
   const of = (kinds: RegExp): readonly Manifest[] => bundle.filter(({ kind }) => kinds.test(kind));
+  const values = defaultValues(bundle, imageValues(image ?? `michelangelo-ingester:${version}`));
   const files: Record<string, string> = {
     'Chart.yaml': stringify(chart(version)),
-    'values.yaml':
-      VALUES_NOTICE +
-      stringify(defaultValues(bundle, imageValues(image ?? `michelangelo-ingester:${version}`)), { lineWidth: 0 }),
+    'values.yaml': VALUES_NOTICE + stringify(values, { lineWidth: 0 }),
+    'values.schema.json': `${JSON.stringify(schemaOf(values), undefined, 2)}\n`,
     'templates/_helpers.tpl': HELPERS,
-    'templates/crds.yaml': conditional('.Values.crds.enabled', of(/^CustomResourceDefinition$/).map(kept)),
+    'templates/ingester-crd.yaml': conditional('.Values.crds.ingester', of(/^CustomResourceDefinition$/).map(kept)),
+    'templates/crds.yaml': conditional(
+      '.Values.crds.michelangelo',
+      definitions.filter((manifest) => !known.has(nameOf(manifest))).map(kept),
+    ),
     'templates/bundle.yaml': templateOf(of(/^(?!CustomResourceDefinition|PodDisruptionBudget)/)),
     'templates/disruption.yaml': conditional('.Values.disruptionBudgets.enabled', of(/^PodDisruptionBudget$/)),
   };
@@ -108,8 +114,19 @@ function templated(manifest: Manifest): string {
   for (const { find, expression } of texts) text = text.replace(find, expression);
   return text.replace(/^( *)(.*?)value-of-(\d+)-/gm, (_line, indent: string, before: string, index: string) => {
     const place = places[Number(index)];
+    if (place?.empty !== undefined) return optional(place, indent, before);
     return `${indent}${before}${place === undefined ? '' : expressionOf(place, indent.length + 2)}`;
   });
+}
+
+/** The line, where there is a value. */
+function optional({ value = '' }: Place, indent: string, before: string): string {
+  const lines = [
+    `{{- with .Values.${value} }}`,
+    `${before}{{- toYaml . | nindent ${indent.length + 2} }}`,
+    '{{- end }}',
+  ];
+  return lines.map((line) => `${indent}${line}`).join('\n');
 }
 
 function expressionOf({ value, fixed = '', form }: Place, indent: number): string {
@@ -150,15 +167,19 @@ function defaultValues(manifests: readonly Manifest[], image: JsonObject): JsonO
       // Of the Secrets; empty, the authorities that Node trusts.
       caFile: '/etc/ingester/mysql/ca.crt',
     },
-    crds: { enabled: true },
+    crds: { ingester: true, michelangelo: false },
     disruptionBudgets: { enabled: true },
   };
   const put = (path: string, value: JsonValue): void => {
     const [section = '', key = ''] = path.split('.');
     values[section] = { ...values[section], [key]: value };
   };
-  for (const { of, path, value, form } of places) {
+  for (const { of, path, value, form, empty } of places) {
     if (value === undefined) continue;
+    if (empty !== undefined) {
+      put(value, empty as JsonValue);
+      continue;
+    }
     const manifest = manifests.find((each) => of.test(nameOf(each)));
     if (manifest === undefined) throw new CodedError('RELEASE_CHART', `nothing is called ${of.source}`);
     withValue(manifest, path, (old) => {
@@ -168,4 +189,30 @@ function defaultValues(manifests: readonly Manifest[], image: JsonObject): JsonO
   }
   for (const { section, enabled } of switches) put(`${section}.enabled`, enabled);
   return values;
+}
+
+// The schema of the values, by which Helm refuses one that is misspelt or of another type before it renders anything.
+
+/** Sections and keys are known; what is below a key of the user's own form is not. */
+function schemaOf(values: JsonObject): JsonObject {
+  const free = places.filter(({ form, empty }) => form !== undefined || empty !== undefined).map(({ value }) => value);
+  const section = (name: string, keys: JsonObject): JsonObject =>
+    closed(Object.entries(keys).map(([key, value = null]) => [key, typeOf(value, free.includes(`${name}.${key}`))]));
+  const sections = Object.entries(values).map(([name, keys = null]): [string, JsonObject] => [
+    name,
+    isJsonObject(keys) ? section(name, keys) : typeOf(keys, false),
+  ]);
+  // Helm's own, for charts that this one is a part of.
+  const all = closed([...sections, ['global', { type: 'object' }]]);
+  return { $schema: 'http://json-schema.org/draft-07/schema#', ...all };
+}
+
+function closed(properties: readonly (readonly [string, JsonObject])[]): JsonObject {
+  return { type: 'object', additionalProperties: false, properties: Object.fromEntries(properties) };
+}
+
+function typeOf(value: JsonValue, free: boolean): JsonObject {
+  if (Array.isArray(value)) return { type: 'array', items: { type: 'object' } };
+  if (isJsonObject(value)) return free ? { type: 'object' } : closed(Object.keys(value).map((key) => [key, {}]));
+  return { type: typeof value === 'number' ? 'integer' : typeof value };
 }

@@ -20,7 +20,8 @@ const components = ['config/components/probe', 'config/components/deletion-prote
 
 /** File names and what is in them. */
 const files: Readonly<Record<string, Kustomization>> = {
-  'install-crds.yaml': { resources: ['crds'] },
+  'install-crds.yaml': { resources: ['crds', 'crds/ingester'] },
+  'install-ingester-crd.yaml': { resources: ['crds/ingester'] },
   'install.yaml': { resources: ['config/default'], components, patches: withoutDefinitions },
   'install-no-cert-manager.yaml': {
     resources: ['config/overlays/no-cert-manager'],

@@ -14,6 +14,9 @@ export const DELETING_ANNOTATION = 'michelangelo/Deleting';
 /** The exact value "true" asks for eviction: the object leaves etcd and stays in MySQL. */
 export const IMMUTABLE_ANNOTATION = 'michelangelo/Immutable';
 
+/** What the column `uid` of the row is to be, in place of the uid: so an object keeps its row in another cluster. */
+export const PRIMARY_KEY_ANNOTATION = 'michelangelo/MetadataStoragePrimaryKey';
+
 /** kubectl's copy of the applied manifest; repeats the whole object, secrets included, so no row keeps it. */
 export const LAST_APPLIED_ANNOTATION = 'kubectl.kubernetes.io/last-applied-configuration';
 
@@ -57,7 +60,7 @@ export const APPROVE_UPGRADE_ANNOTATION = 'michelangelo/approve-upgrade';
 /** Rejects the one upgrade whose token it names. */
 export const REJECT_UPGRADE_ANNOTATION = 'michelangelo/reject-upgrade';
 
-/** The exact value "true" makes an Ingester resource a canary: it runs nothing, and shows that passes are made. */
+/** The exact value "true" makes an Ingester resource a canary: it runs nothing, and shows that reconciles are made. */
 export const CANARY_LABEL = 'michelangelo/canary';
 
 /** When a canary was touched last. */
@@ -66,5 +69,30 @@ export const CANARY_BEAT_ANNOTATION = 'michelangelo/canary-beat';
 /** Label of stored objects only: a part of the object is in the row as text, because no database takes it as JSON. */
 export const STORED_AS_TEXT_LABEL = 'michelangelo/stored-as-text';
 
+/** Changed by an action of Argo CD, so that an object is looked at again. */
+export const RESYNC_ANNOTATION = 'michelangelo/Resync';
+
 /** Label with the name of the Ingester resource that something belongs to. */
 export const INGESTER_LABEL = 'michelangelo/ingester';
+
+/** What clients may put on objects of our kinds: what this system reads or writes, and what the original knows. */
+export const knownAnnotations: readonly string[] = [
+  DELETING_ANNOTATION,
+  IMMUTABLE_ANNOTATION,
+  ALLOW_DOWNGRADE_ANNOTATION,
+  ALLOW_ARCHIVED_NAME_ANNOTATION,
+  PROPAGATION_ANNOTATION,
+  EVICTION_ANNOTATION,
+  EVICTION_WITHDRAWN_ANNOTATION,
+  UNGUARDED_ANNOTATION,
+  RESTORED_FROM_ANNOTATION,
+  REQUESTED_BY_ANNOTATION,
+  RESYNC_ANNOTATION,
+  'michelangelo/MetadataStoragePrimaryKey',
+];
+export const knownLabels: readonly string[] = [
+  INGESTER_LABEL,
+  STORED_AS_TEXT_LABEL,
+  'michelangelo/UpdateTimestamp',
+  'michelangelo/SpecUpdateTimestamp',
+];

@@ -74,6 +74,9 @@ export function needsFinalizer(object: Marked): boolean {
   return object.metadata.deletionTimestamp === undefined && !hasFinalizer(object) && !isOptedOut(object);
 }
 
+/** What only the API server sets, and removes from an object that is created by a POST. */
+export const DELETION_FIELDS = ['deletionTimestamp', 'deletionGracePeriodSeconds'] as const;
+
 /**
  * Whether the object was created with a deletionTimestamp, which a client made up: deleting an object counts its
  * generation up from the 1 it is created with. Admission refuses such an object, where it is asked.

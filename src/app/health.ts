@@ -8,6 +8,7 @@ import { connectionLimits } from '../base/https-server.ts';
 import type { Logger } from '../base/logger.ts';
 import { Watchdog } from '../base/watchdog.ts';
 import type { Metrics } from '../metrics/metrics.ts';
+import { observeProcess } from '../metrics/process.ts';
 
 /** One line of /readyz: undefined means ready, text says what is missing. */
 export type ReadinessCheck = () => string | undefined;
@@ -31,6 +32,7 @@ export async function startHealthServer(
   registry?: Registry,
   alive: Readonly<Record<string, ReadinessCheck>> = {},
 ): Promise<HealthServer> {
+  if (registry !== undefined) observeProcess(registry);
   const connections = new Connections({ limits: LIMITS });
   const answering = connections.handling((request, response) => {
     const path = request.url?.split('?')[0];

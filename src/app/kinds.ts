@@ -1,26 +1,23 @@
-// The one source of stored kinds: only the configuration knows the names of their tables.
+// The kinds that the configuration names. Which tables they have the database says (src/storage/mysql/schema/table-naming.ts).
 import type { KindDefinition } from '../api/kind.ts';
 import { GROUP, VERSION } from '../api/names.ts';
 import type { Configuration } from '../config/schema.ts';
-import { kindsNamed, kindsUnder } from '../kinds/kinds.ts';
+import { allKinds, findKind, kindsNamed } from '../kinds/kinds.ts';
 import type { Resource } from '../kube/client.ts';
 import type { KindInCluster } from '../sync/startup/mark-missed-deletes.ts';
 
-/** The kinds the configuration names, under the names that their tables have. */
-export function kindsOf({ ingester, metadataStorage }: KindSettings): readonly KindDefinition[] {
-  return kindsNamed(ingester.kinds, metadataStorage.tableNames);
+export function kindsOf({ ingester }: Pick<Configuration, 'ingester'>): readonly KindDefinition[] {
+  return kindsNamed(ingester.kinds, 'lowercase');
 }
 
-type KindSettings = Pick<Configuration, 'ingester' | 'metadataStorage'>;
-
 /** Every kind there is, whether or not it is ingested now: what was stored or guarded before is still there. */
-export function everyKind({ metadataStorage }: Pick<Configuration, 'metadataStorage'>): readonly KindDefinition[] {
-  return kindsUnder(metadataStorage.tableNames);
+export function everyKind(): readonly KindDefinition[] {
+  return allKinds;
 }
 
 /** A kind that was asked for by its name. */
-export function kindNamed(configuration: Configuration, name: string): KindDefinition | undefined {
-  return everyKind(configuration).find(({ kind }) => kind === name);
+export function kindNamed(name: string): KindDefinition | undefined {
+  return findKind(name);
 }
 
 export function resourceOf(kind: KindDefinition): Resource {

@@ -6,6 +6,7 @@ export class ByteBudget {
   readonly #limit: number;
   readonly #waiting: { readonly bytes: number; readonly start: () => void }[] = [];
   #used = 0;
+  #given = 0;
 
   constructor(limit: number) {
     this.#limit = limit;
@@ -13,6 +14,16 @@ export class ByteBudget {
 
   get used(): number {
     return this.#used;
+  }
+
+  /** Bytes that were ever given back: while it grows, the work goes on. */
+  get given(): number {
+    return this.#given;
+  }
+
+  /** Whether less than half is used, for what can wait: the other half is for what cannot. */
+  get isHalfFree(): boolean {
+    return this.#used * 2 < this.#limit;
   }
 
   /** Takes the bytes, to be given back later; false where they are not there now, or others wait for them. */
@@ -24,6 +35,7 @@ export class ByteBudget {
 
   give(bytes: number): void {
     this.#used -= bytes;
+    this.#given += bytes;
     for (let next = this.#waiting[0]; next !== undefined && this.#fits(next.bytes); next = this.#waiting[0]) {
       this.#waiting.shift();
       this.#used += next.bytes;

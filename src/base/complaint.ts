@@ -1,10 +1,14 @@
+import { messageOf } from './errors.ts';
 import type { LogFields, Logger } from './logger.ts';
 
-/** A failure that lasts is said once at level `warn`, and then at level `debug` until the work has succeeded again. */
+/**
+ * A failure that lasts is said once at level `warn`, and then at level `debug` until the work has succeeded again, which is
+ * said once too.
+ */
 export class Complaint {
   readonly #logger: Logger;
   readonly #message: string;
-  #isSaid = false;
+  #reason: string | undefined;
 
   constructor(logger: Logger, message: string) {
     this.#logger = logger;
@@ -13,12 +17,13 @@ export class Complaint {
 
   /** The work has failed. */
   say(error: unknown, fields: LogFields = {}): void {
-    this.#logger[this.#isSaid ? 'debug' : 'warn']({ ...fields, err: error }, this.#message);
-    this.#isSaid = true;
+    this.#logger[this.#reason === undefined ? 'warn' : 'debug']({ ...fields, err: error }, this.#message);
+    this.#reason = messageOf(error);
   }
 
   /** The work has succeeded. */
   over(): void {
-    this.#isSaid = false;
+    if (this.#reason !== undefined) this.#logger.info({ after: this.#reason }, `Over: ${this.#message}`);
+    this.#reason = undefined;
   }
 }

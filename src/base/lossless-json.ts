@@ -16,13 +16,25 @@ interface RawJson {
 /** Not in the compiler's library yet; in V8 since Node 21. */
 const json = JSON as unknown as RawJson;
 
+/** Whether the parser tells a reviver what it read; since Node 21. */
+const tellsSource = sourceOf('1') !== undefined;
+
+function sourceOf(text: string): string | undefined {
+  let source: string | undefined;
+  JSON.parse(text, ((_key: string, value: unknown, context?: { readonly source?: string }) => {
+    source = context?.source;
+    return value;
+  }) as (key: string, value: unknown) => unknown);
+  return source;
+}
+
 /** Sixteen digits in a row may be more than a double holds. Digits inside strings only cost time. */
 const MAYBE_LARGE = /\d{16}/;
 
 export function parseLossless(text: string): unknown {
   if (!MAYBE_LARGE.test(text)) return JSON.parse(text);
   try {
-    return withLargeNumbers(text);
+    return tellsSource ? withLargeNumbers(text) : deepWithLargeNumbers(text);
   } catch (error) {
     if (error instanceof RangeError) return deepWithLargeNumbers(text);
     throw error;

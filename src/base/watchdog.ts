@@ -1,9 +1,8 @@
 // Work that must make progress: a list, a watch, a reconcile, a write. What makes none for its time is said in the log, by
 // readiness and by a metric, and is broken off. Registering costs next to nothing, so that every write can.
-import type { Clock } from './clock.ts';
+import { type Clock, repeat } from './clock.ts';
 import { messageOf } from './errors.ts';
 import type { Logger } from './logger.ts';
-import { repeat } from './repeat.ts';
 
 export interface WatchedWork {
   /** Something came, or was done: its time begins anew. */
@@ -41,8 +40,8 @@ export class Watchdog {
 
   /**
    * Work begins that has to make progress at least every `limitMs`. Many may have one name, which is a label of metrics:
-   * it says what kind of work it is, never which object. `breakOff` is called once, when the time is over; the work stays
-   * known until `done`.
+   * it says what kind of work it is, never which object. `breakOff` is called once, when the time is over; where it is
+   * missing, the deadlines of the calls that the work consists of end it. The work stays known until `done`.
    */
   register(name: string, limitMs: number, breakOff?: () => void): WatchedWork {
     const { clock } = this.#options;
@@ -90,7 +89,8 @@ export class Watchdog {
     work.brokenOff = true;
     this.#stalled.set(name, clock.monotonicMs() + 2 * work.limitMs + LONGEST_BACKOFF_MS);
     onStalled?.(name);
-    logger.error({ work: name, seconds: Math.round(work.silentMs / 1000) }, 'Work makes no progress; breaking it off');
+    const what = work.breakOff === undefined ? 'the deadlines of its calls end it' : 'breaking it off';
+    logger.error({ work: name, seconds: Math.round(work.silentMs / 1000) }, `Work makes no progress; ${what}`);
     try {
       work.breakOff?.();
     } catch (error) {

@@ -1,9 +1,9 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { AuditedKind } from '../app/commands/audit.ts';
-import { kindNames } from '../kinds/kind-names.ts';
 import { type Finding, type FindingName, findingNames } from '../sync/audit/audit.ts';
 import type { RepairOutcome } from '../sync/audit/audit-repair.ts';
 import { AuditFindingsError } from '../sync/errors.ts';
+import { kindOption } from './kind.ts';
 import { outputOption, prepareCommand } from './prepare.ts';
 import { printResult } from './print.ts';
 
@@ -19,9 +19,7 @@ export function addAuditCommand(program: Command): void {
   program
     .command('audit')
     .description('compare MySQL with the cluster; exit code 1 where something differs and stays so')
-    .addOption(
-      new Option('--kind <kind...>', 'only these kinds').choices(kindNames.map(({ kind }) => kind)).default([], 'all'),
-    )
+    .addOption(new Option('--kind <kind...>', 'only these kinds').argParser(kindOption).default([], 'all'))
     .option('--repair', 'repair what is found', false)
     .option(
       '--repair-restored',

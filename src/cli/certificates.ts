@@ -16,7 +16,7 @@ export function addCertificatesCommand(task: Command): void {
       "make and renew the webhook's certificate, and have the API server trust it; for clusters without cert-manager",
     )
     .option('--secret <name>', 'Secret with tls.crt and tls.key that the webhook serves', 'ingester-webhook-tls')
-    .option('--timeout <duration>', 'how long to wait until the webhooks are registered', durationOption, 120_000)
+    .addOption(durationOption('--timeout <duration>', 'how long to wait until the webhooks are registered', '2m'))
     .addOption(outputOption());
   command.action((flags: CertificatesFlags) =>
     runTask(command, flags, async ({ configuration, progress, signal }) => {

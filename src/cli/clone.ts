@@ -14,7 +14,7 @@ export function addCloneCommand(task: Command): void {
     .description('copy another metadata database into this one; in Development and Staging only')
     .option('--create-database', 'make the database first, where it is missing', false)
     .option('--replace-data-of <database>', 'the database whose content may be replaced, to show that it is meant')
-    .option('--gate-timeout <duration>', 'longest wait for writes under way', durationOption, 60_000)
+    .addOption(durationOption('--gate-timeout <duration>', 'longest wait for writes under way', '1m'))
     .addHelpText(
       'after',
       '\nThe section clone of the configuration says what is copied, and clone.environment what this installation is. The\n' +

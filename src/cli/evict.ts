@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
 import type { EvictReport } from '../app/commands/evict.ts';
-import { kindNames } from '../kinds/kind-names.ts';
+import { kindOption } from './kind.ts';
 import { outputOption, prepareCommand } from './prepare.ts';
 import { printResult } from './print.ts';
 
@@ -17,9 +17,7 @@ export function addEvictCommand(program: Command): void {
   program
     .command('evict')
     .description('evict what the rules of the configuration choose now')
-    .addOption(
-      new Option('--kind <kind...>', 'only these kinds').choices(kindNames.map(({ kind }) => kind)).default([], 'all'),
-    )
+    .addOption(new Option('--kind <kind...>', 'only these kinds').argParser(kindOption).default([], 'all'))
     .option('-n, --namespace <namespace>', 'only this namespace; keepLast then counts only what is there')
     .option('--dry-run', 'only say how many objects the rules choose, with a sample', false)
     .addOption(outputOption())
@@ -31,7 +29,8 @@ async function runEvictCommand(program: Command, options: Options): Promise<void
   const { runEvict } = await import('../app/commands/evict.ts');
   const request = { kinds: options.kind, namespace: options.namespace, dryRun: options.dryRun };
   const reports = await runEvict(configuration, request, { logger, signal });
-  printResult(options.output, evictJson(reports), evictText(reports, options));
+  const { config } = program.opts<{ readonly config?: string }>();
+  printResult(options.output, evictJson(reports), evictText(reports, options, config));
 }
 
 function evictJson(reports: readonly EvictReport[]): object {
@@ -40,8 +39,11 @@ function evictJson(reports: readonly EvictReport[]): object {
   }));
 }
 
-function evictText(reports: readonly EvictReport[], { dryRun }: Options): string {
-  if (reports.length === 0) return 'No eviction rule is configured for these kinds (eviction.rules).\n';
+function evictText(reports: readonly EvictReport[], { dryRun }: Options, config: string | undefined): string {
+  if (reports.length === 0) {
+    const where = config === undefined ? 'No configuration file is named (--config), so there' : `In ${config} there`;
+    return `${where} is no eviction rule for these kinds (eviction.rules); no server was asked, and nothing is evicted.\n`;
+  }
   const lines = reports.flatMap(({ kind, chosen, results }) => [
     `${kind}: the rules choose ${chosen.length} ${chosen.length === 1 ? 'object' : 'objects'}.`,
     ...chosen

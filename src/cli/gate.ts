@@ -35,7 +35,7 @@ export function addGateCommand(program: Command): void {
     .description('stop all writers; returns when no write is under way any more')
     .option('--holder <name>', 'name of its holder', HOLDER)
     .option('--reason <text>', 'why, for "ingester gate show"', 'closed by hand')
-    .option('--timeout <duration>', 'give up when writes under way do not end within this', durationOption, 60_000)
+    .addOption(durationOption('--timeout <duration>', 'give up when writes under way do not end within this', '1m'))
     .addOption(outputOption())
     .action((options: CloseOptions) => runClose(program, options));
   gate

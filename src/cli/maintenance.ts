@@ -19,11 +19,12 @@ export function addMaintenanceCommand(program: Command): void {
       'text of the page and of the answers to API clients',
       'The stored objects are being migrated. Nothing is lost, and reading works again soon.',
     )
-    .option(
-      '--retry-after <duration>',
-      'Retry-After of the answers, in whole seconds; kubectl retries ten times before it gives up',
-      durationOption,
-      2000,
+    .addOption(
+      durationOption(
+        '--retry-after <duration>',
+        'Retry-After of the answers, in whole seconds; kubectl retries ten times before it gives up',
+        '2s',
+      ),
     )
     .action(async ({ title, message, retryAfter }: Flags) => {
       const { runMaintenance } = await import('../app/query/maintenance.ts');

@@ -1,6 +1,5 @@
-import { type Command, Option } from 'commander';
-import { isKind } from '../kinds/kind-names.ts';
-import { ArgumentError } from './errors.ts';
+import type { Command } from 'commander';
+import { kindOf } from './kind.ts';
 import { outputOption, prepareCommand } from './prepare.ts';
 import { durationOption, printRaw, printResult, printText } from './print.ts';
 
@@ -30,18 +29,14 @@ export function addResumeCommand(program: Command): void {
   program
     .command('resume [kinds...]')
     .description('let deletions go on that a breaker holds; all of them, or those of the kinds')
-    .addOption(
-      new Option('--for <duration>', 'how long the breaker lets everything through')
-        .argParser(durationOption)
-        .default(3_600_000, '1h'),
-    )
+    .addOption(durationOption('--for <duration>', 'how long the breaker lets everything through', '1h'))
     .option('--eviction', 'end the pause of evictions instead', false)
     .addOption(outputOption())
     .action((kinds: readonly string[], options: Options) => runResumeCommand(program, kinds, options));
 }
 
-async function runResumeCommand(program: Command, kinds: readonly string[], options: Options): Promise<void> {
-  for (const kind of kinds) if (!isKind(kind)) throw new ArgumentError(`unknown kind "${kind}"`);
+async function runResumeCommand(program: Command, words: readonly string[], options: Options): Promise<void> {
+  const kinds = words.map((word) => kindOf(word).kind);
   const { configuration } = prepareCommand(program, 'resume');
   const { pauseEviction, resumeDeletions } = await import('../app/commands/control.ts');
   if (options.eviction) {

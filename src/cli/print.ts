@@ -1,6 +1,6 @@
 // The only way of the commands to the terminal: text for users is escaped, output for programs is left as it is.
 
-import { InvalidArgumentError } from 'commander';
+import { InvalidArgumentError, Option } from 'commander';
 import { parseDurationMs } from '../base/duration.ts';
 import { terminalText } from '../base/terminal-text.ts';
 
@@ -35,8 +35,12 @@ export function printResult(format: string, result: object, text: string): void 
   else printText(text);
 }
 
-/** For options that are durations; milliseconds. */
-export function durationOption(text: string): number {
+/** An option that is a duration, in milliseconds; its default is shown as it is written. */
+export function durationOption(flags: string, description: string, standard: string): Option {
+  return new Option(flags, description).argParser(durationOf).default(durationOf(standard), standard);
+}
+
+function durationOf(text: string): number {
   const milliseconds = parseDurationMs(text);
   if (milliseconds === undefined) throw new InvalidArgumentError('expected a duration such as 30s, 10m or 1h');
   return milliseconds;

@@ -12,7 +12,7 @@ export function addProbeCommand(program: Command): void {
     .command('probe')
     .description('wait until new objects are guarded: the dry run of a create must come back with the finalizer')
     .option('--namespace <name>', 'an existing namespace to try in, instead of that of the bundle')
-    .option('--timeout <duration>', 'give up after this; 0s: after one try', durationOption, 60_000)
+    .addOption(durationOption('--timeout <duration>', 'give up after this; 0s: after one try', '1m'))
     .action((options: Options) => runProbeCommand(program, options));
 }
 

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import { isKind, kindNames } from '../kinds/kind-names.ts';
 import { ArgumentError } from './errors.ts';
+import { kindOf } from './kind.ts';
 import { outputOption, prepareCommand } from './prepare.ts';
 import { printRaw, printText } from './print.ts';
 
@@ -22,11 +22,10 @@ export function addRestoreCommand(program: Command): void {
 
 async function runRestoreCommand(
   program: Command,
-  [kind, key]: readonly [string, string],
+  [word, key]: readonly [string, string],
   options: Options,
 ): Promise<void> {
-  const known = kindNames.map((each) => each.kind).join(', ');
-  if (!isKind(kind)) throw new ArgumentError(`unknown kind "${kind}"; known kinds: ${known}`);
+  const { kind } = kindOf(word);
   const [namespace, name, ...rest] = key.split('/');
   if (namespace === undefined || namespace === '' || name === undefined || name === '' || rest.length > 0)
     throw new ArgumentError(`"${key}" is not namespace/name`);
@@ -35,8 +34,7 @@ async function runRestoreCommand(
   const { uid, dryRun } = options;
   const restored = await runRestore(configuration, { kind, namespace, name, uid, dryRun });
   if (options.output === 'json') {
-    printRaw(`${JSON.stringify({ kind, namespace, name, ...restored })}
-`);
+    printRaw(`${JSON.stringify({ kind, namespace, name, ...restored })}\n`);
     return;
   }
   const as = restored.uid === undefined ? '' : ` as uid ${restored.uid}`;

@@ -21,7 +21,6 @@ interface RestoreFlags extends TaskFlags {
 }
 
 const SNAPSHOT_ID = /^[a-z0-9][a-z0-9-]{0,31}$/;
-const GATE_TIMEOUT_MS = 60_000;
 
 export function addSnapshotCommand(task: Command): void {
   const command = taskCommand(task, 'snapshot')
@@ -30,7 +29,7 @@ export function addSnapshotCommand(task: Command): void {
     .option('--reason <text>', 'what it is for', 'taken by hand')
     .option('--keep <number>', 'snapshots to keep; snapshots.keep unless given', keepOption)
     .option('--referenced <ids...>', 'snapshots that stay whatever their age', [])
-    .option('--gate-timeout <duration>', 'longest wait for writes under way', durationOption, GATE_TIMEOUT_MS)
+    .addOption(durationOption('--gate-timeout <duration>', 'longest wait for writes under way', '1m'))
     .addHelpText(
       'after',
       '\nWriters wait while it is taken. It lies in snapshots.database on the same server: it is for going back after an\n' +
@@ -52,7 +51,7 @@ export function addRestoreSnapshotCommand(task: Command): void {
     .description('put the database back to a snapshot, its schema included')
     .option('--replace-data-of <database>', 'the database whose content is replaced, to show that it is meant')
     .option('--discard-newer', 'also where objects that are in the database only would be lost', false)
-    .option('--gate-timeout <duration>', 'longest wait for writes under way', durationOption, GATE_TIMEOUT_MS)
+    .addOption(durationOption('--gate-timeout <duration>', 'longest wait for writes under way', '1m'))
     .addHelpText(
       'after',
       '\nStop reconcilers first: they know newer versions than the rows will have, and compare at their start. Objects that\n' +

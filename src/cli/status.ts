@@ -1,12 +1,14 @@
 import type { Command } from 'commander';
 import type { FullStatus } from '../app/commands/control.ts';
+import type { PartState } from '../app/commands/parts.ts';
+import { CodedError } from '../base/errors.ts';
 import { outputOption, prepareCommand } from './prepare.ts';
 import { printResult } from './print.ts';
 
 export function addStatusCommand(program: Command): void {
   program
     .command('status')
-    .description('say how the reconciler is doing, and which objects cannot be stored')
+    .description('say which parts work, and which objects cannot be stored; exit code 1 where a part fails')
     .addOption(outputOption())
     .action((options: { readonly output: string }) => runStatusCommand(program, options.output));
 }
@@ -16,27 +18,37 @@ async function runStatusCommand(program: Command, output: string): Promise<void>
   const { readStatus } = await import('../app/commands/control.ts');
   const status = await readStatus(configuration);
   printResult(output, status, statusText(status));
+  const failing = status.parts.filter(({ state }) => state === 'fails');
+  if (failing.length > 0) throw new PartFailsError(failing);
 }
 
-/** The reconciler writes every ten seconds; so old, it does not run. */
-const OLD_MS = 60_000;
+/** A part of the installation does not do its work; the report that was printed says why. */
+class PartFailsError extends CodedError {
+  constructor(parts: readonly PartState[]) {
+    const each = parts.map(({ part, reason }) => `${part}: ${reason}`).join('; ');
+    super('PART_FAILS', `A part does not work. ${each}. See docs/troubleshooting.md.`);
+  }
+}
+
+const states = { works: 'works', fails: 'FAILS', unknown: 'unknown', absent: 'absent' } as const;
 
 export function statusText(status: FullStatus): string {
-  const { storage, kinds, failingObjects, breakers } = status;
+  const { parts, kinds, failingObjects, breakers } = status;
   const age = Math.round(status.ageMs / 1000);
-  const lines = [
-    `As of ${status.at} (${age} s ago), by ${status.instance}.`,
-    ...decidedBy(status),
-    ...(status.ageMs > OLD_MS ? ['This is old: the reconciler does not run, or cannot reach the API server.'] : []),
-    storage.problem === undefined
-      ? 'MySQL answers.'
-      : `MySQL: ${storage.problem} (since ${storage.since ?? 'the start'})`,
+  const notes = [
     ...storageWentBack(status),
     ...breakers.map(({ kind, because, since }) => `Deletions of ${kind} are held since ${since}: ${because}`),
     ...restores(status),
     ...(status.evictionPaused ? ['Evictions are paused.'] : []),
     ...(status.spooled > 0 ? [`${status.spooled} final states are on disk until MySQL is back.`] : []),
     ...asideText(status),
+  ];
+  const lines = [
+    `As of ${status.at} (${age} s ago), by ${status.instance}.`,
+    ...decidedBy(status),
+    '',
+    ...table([['PART', 'STATE', 'REASON'], ...parts.map(({ part, state, reason }) => [part, states[state], reason])]),
+    ...(notes.length === 0 ? [] : ['', ...notes]),
     '',
     ...table([
       ['KIND', 'OBJECTS', 'FAILING'],
@@ -48,8 +60,19 @@ export function statusText(status: FullStatus): string {
       ({ kind, namespace, name, since, code, message }) =>
         `  ${kind} ${namespace}/${name} since ${since}: ${code}: ${message}`,
     ),
+    ...incompleteText(status),
   ];
   return `${lines.join('\n')}\n`;
+}
+
+function incompleteText({ incompleteProtos }: FullStatus): readonly string[] {
+  if (incompleteProtos === undefined || incompleteProtos.count === 0) return [];
+  return [
+    `${incompleteProtos.count} objects are complete in the column json, and lack fields in the column proto:`,
+    ...incompleteProtos.listed.map(
+      ({ kind, namespace, name, lacks }) => `  ${kind} ${namespace}/${name}: ${lacks.join('; ')}`,
+    ),
+  ];
 }
 
 function restores({ kinds }: FullStatus): readonly string[] {

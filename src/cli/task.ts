@@ -6,7 +6,7 @@ import { stopSignal } from '../app/signals.ts';
 import { CodedError, messageOf } from '../base/errors.ts';
 import { redact } from '../base/redact.ts';
 import type { TaskConfiguration } from '../config/schema.ts';
-import { TaskStoppedError } from '../storage/task-errors.ts';
+import { TaskStoppedError } from '../storage/errors.ts';
 import { outputOption, prepareTask } from './prepare.ts';
 import { note, printRaw, printText } from './print.ts';
 

@@ -13,7 +13,7 @@ export function addUninstallCommand(program: Command): void {
   program
     .command('uninstall')
     .description('before the bundle is removed: admission off, then the finalizer off every object; rows stay')
-    .option('--timeout <duration>', 'give up after this, e.g. 10m; 0s: never', durationOption, 0)
+    .addOption(durationOption('--timeout <duration>', 'give up after this, e.g. 10m; 0s: never', '0s'))
     .option('--undo', 'let the reconciler guard objects again; apply the manifests for admission', false)
     .addOption(outputOption())
     .action((options: Options) => runUninstallCommand(program, options));

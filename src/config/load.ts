@@ -3,6 +3,8 @@ import { parseDocument } from 'yaml';
 import * as z from 'zod';
 import { CodedError, type FieldError, formatFieldErrors, messageOf } from '../base/errors.ts';
 import { isJsonObject, type JsonObject, ownValue, valueAt } from '../base/json.ts';
+import { nearest } from '../base/nearest.ts';
+import { originalSections } from './original-sections.ts';
 import { type Configuration, schema, type TaskConfiguration, taskSchema } from './schema.ts';
 import { taskSections } from './task-settings.ts';
 import { flag, type section } from './values.ts';
@@ -39,7 +41,7 @@ function load<T extends Configuration>(type: Schema<T>, { file, env }: Configura
   const described = file ?? 'environment';
   const fromFile = Object.fromEntries(
     Object.entries(file === undefined ? {} : readFile(file)).filter(
-      ([name]) => name in type.shape || !(name in taskSections),
+      ([name]) => name in type.shape || !(name in taskSections || originalSections.has(name)),
     ),
   );
   refuseContradiction(fromFile, env, described);
@@ -143,26 +145,6 @@ function toFieldErrors(issue: z.core.$ZodIssue): readonly FieldError[] {
 function unknownKey(path: string): FieldError {
   const near = nearest(path.replace(/\.\d+(?=\.)/g, ''), knownPaths(taskSchema));
   return { path, message: `unknown key; the nearest known key is ${near}` };
-}
-
-/** The candidate that the fewest edits of single characters turn the text into; the first one of several. */
-function nearest(text: string, candidates: readonly string[]): string {
-  const [first = ''] = candidates;
-  return candidates.reduce((best, each) => (edits(text, each) < edits(text, best) ? each : best), first);
-}
-
-/** Levenshtein's distance, row by row. */
-function edits(from: string, to: string): number {
-  let above = Array.from({ length: to.length + 1 }, (_, column) => column);
-  for (const [row, letter] of Array.from(from).entries()) {
-    const current = [row + 1];
-    for (const [column, other] of Array.from(to).entries()) {
-      const replaced = (above[column] ?? 0) + (letter === other ? 0 : 1);
-      current.push(Math.min(replaced, (above[column + 1] ?? 0) + 1, (current[column] ?? 0) + 1));
-    }
-    above = current;
-  }
-  return above.at(-1) ?? 0;
 }
 
 /** Sections, keys, and the keys of lists of maps. */

@@ -5,12 +5,13 @@ import { compareApiVersions } from '../api/api-version.ts';
 import { defaultKinds } from '../kinds/kinds.ts';
 import { syncSections } from './sync-settings.ts';
 import { taskSections } from './task-settings.ts';
-import { address, duration, flag, integer, kindName, mode, perKind, section, text } from './values.ts';
+import { address, duration, flag, integer, kindName, mode, perKind, section, text, zeroMeans } from './values.ts';
 
-/** A removed or never working key of the original; named so that the message can say what to do. */
-function unsupported(what: string): z.ZodOptional<z.ZodUndefined> {
-  return z.undefined({ error: what }).optional();
-}
+/** A key that files of the original have and that nothing ever read, there or here. */
+const neverRead = z.unknown().optional();
+
+const concurrency = zeroMeans(320, integer(0, 1000));
+const requeuePeriod = zeroMeans(30_000, duration);
 
 export const schema = z.strictObject({
   metadataStorage: section({
@@ -19,15 +20,13 @@ export const schema = z.strictObject({
       .describe(
         'Copies objects into MySQL. While it is off, the reconciler stays idle and the webhook adds no finalizer to new objects.',
       ),
-    tableNames: mode(['lowercase', 'snake_case'])
-      .default('lowercase')
+    tableNames: mode(['auto', 'lowercase', 'snake_case'])
+      .default('auto')
       .describe(
-        'Naming of the tables: `pipelinerun` (lowercase) or `pipeline_run` (snake_case). Both occur in databases of the original.',
+        'Naming of the tables, for `task migrate`: as the database has them, `pipeline_run` where it is new (auto); `pipelinerun` (lowercase); `pipeline_run` (snake_case). Both occur in databases of the original; every other program finds out.',
       ),
-    deletionDelay: unsupported('this key never had an effect in the original and has none here; remove it'),
-    enableResourceVersionCache: unsupported(
-      'this key never had an effect in the original and has none here; remove it',
-    ),
+    deletionDelay: neverRead,
+    enableResourceVersionCache: neverRead,
   }),
   mysql: section({
     enabled: flag.default(false).describe('Allows an otherwise empty mysql section, with all defaults.'),
@@ -39,9 +38,15 @@ export const schema = z.strictObject({
       .default('')
       .describe('File whose first line is the password. When the file changes, new connections use the new password.'),
     database: text.default('').describe('Database that holds the tables.'),
-    maxOpenConns: integer(1, 1000).default(25).describe('Maximum number of open connections.'),
-    maxIdleConns: integer(0, 1000).default(5).describe('Maximum number of idle connections kept open.'),
-    connMaxLifetime: duration.prefault('5m').describe('Maximum age of a connection; 0: no limit.'),
+    maxOpenConns: zeroMeans(25, integer(0, 1000))
+      .prefault(25)
+      .describe('Maximum number of open connections. 0: the default.'),
+    maxIdleConns: zeroMeans(5, integer(0, 1000))
+      .prefault(5)
+      .describe('Maximum number of idle connections kept open. 0: the default.'),
+    connMaxLifetime: zeroMeans(300_000, duration)
+      .prefault('5m')
+      .describe('Maximum age of a connection. 0: the default.'),
     readTimeout: duration.prefault('30s').describe('Maximum time for the answer to a statement.'),
     tlsMode: mode(['off', 'verify'])
       .default('off')
@@ -85,12 +90,16 @@ export const schema = z.strictObject({
       .min(1, { error: 'expected at least one kind' })
       .default(defaultKinds.map((kind) => kind.kind))
       .describe('Kinds to ingest.'),
-    concurrentReconciles: integer(1, 1000)
-      .default(320)
-      .describe('Maximum concurrent reconciles of one kind. Reconciles that wait for MySQL share transactions.'),
-    concurrentReconcilesMap: perKind(integer(1, 1000)).default({}).describe('The same, by kind.'),
-    requeuePeriod: duration.prefault('30s').describe('Maximum delay before a failed reconcile is retried.'),
-    requeuePeriodMap: perKind(duration).default({}).describe('The same, by kind.'),
+    concurrentReconciles: concurrency
+      .prefault(320)
+      .describe(
+        'Maximum concurrent reconciles of one kind. Reconciles that wait for MySQL share transactions. 0: the default.',
+      ),
+    concurrentReconcilesMap: perKind(concurrency).default({}).describe('The same, by kind.'),
+    requeuePeriod: requeuePeriod
+      .prefault('30s')
+      .describe('Maximum delay before a failed reconcile is retried. 0: the default.'),
+    requeuePeriodMap: perKind(requeuePeriod).default({}).describe('The same, by kind.'),
     evictImmutableKinds: flag
       .default(false)
       .describe('Evicts every object of the immutable kinds (Model, CachedOutput) from etcd, as the original does.'),
@@ -178,9 +187,11 @@ export const schema = z.strictObject({
       .describe(
         'Oldest API version through which objects may be written. Empty: for each object, that of its last write.',
       ),
-    createMarked: mode(['deny', 'warn'])
-      .default('deny')
-      .describe('For a new object that is already marked for deletion or eviction: deny or warn.'),
+    createMarked: mode(['allow', 'deny', 'warn'])
+      .default('allow')
+      .describe(
+        'For a new object that is already marked: allow (for eviction; one marked for deletion is denied), deny or warn.',
+      ),
     archivedNames: mode(['deny', 'warn'])
       .default('deny')
       .describe('For a new object with the name of an evicted one, if tombstones are enabled: deny or warn.'),

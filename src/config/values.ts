@@ -35,6 +35,12 @@ export const duration: z.ZodType<number, string> = z
   .transform((value) => parseDurationMs(value))
   .refine((value): value is number => value !== undefined, { error: 'expected a duration such as 500ms, 30s or 5m' });
 
+/** A number for which 0 stands for the default, as in files of the original. */
+export function zeroMeans(fallback: number, value: z.ZodType<number>): z.ZodType<number, string | number> {
+  const written = z.preprocess((given: string | number) => (given === 0 ? '0' : given), value);
+  return written.transform((read) => (read === 0 ? fallback : read));
+}
+
 /** Where a server listens. */
 export interface Address {
   readonly host: string;
@@ -56,7 +62,9 @@ export const kindName: z.ZodType<string, string> = text.refine((name) => findKin
 });
 
 export function perKind<T extends z.ZodType>(value: T): z.ZodType<Readonly<Record<string, z.output<T>>>> {
-  return z.record(kindName, value, { error: 'expected a map from kind to value' });
+  const map = z.record(kindName, value, { error: 'expected a map from kind to value' });
+  // The chart of the original writes a key without a value where the map is empty.
+  return z.preprocess((given) => given ?? {}, map);
 }
 
 export function mode<const Mode extends string>(modes: readonly [Mode, ...Mode[]]): z.ZodType<Mode> {

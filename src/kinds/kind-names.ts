@@ -14,6 +14,12 @@ export function isKind(name: string): boolean {
   return known.has(name);
 }
 
+/** As users write it: `models`, `model`, `Model` or `models.michelangelo.api`. */
+export function findKindName(text: string): KindName | undefined {
+  const [word = ''] = text.toLowerCase().split('.');
+  return kindNames.find(({ kind, plural }) => plural === word || kind.toLowerCase() === word);
+}
+
 /** Name of the CustomResourceDefinition, e.g. `models.michelangelo.api`. */
 export function crdName(kind: Pick<KindDefinition, 'plural'>): string {
   return `${kind.plural}.michelangelo.api`;
@@ -21,3 +27,6 @@ export function crdName(kind: Pick<KindDefinition, 'plural'>): string {
 
 /** How tables are called: `lowercase` as `pipelinerun`, `snake_case` as `pipeline_run`. */
 export type TableNames = 'lowercase' | 'snake_case';
+
+/** `auto`: as the database has them. */
+export type TableNamesSetting = TableNames | 'auto';

@@ -51,19 +51,11 @@ export interface Newest {
 
 export type WatchEvent =
   | { readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'; readonly object: WatchedObject }
-  | {
-      readonly type: 'BOOKMARK';
-      readonly resourceVersion: string;
-      /** True for the bookmark that ends the initial events of a streaming list. */
-      readonly initialEventsEnd: boolean;
-    };
+  | { readonly type: 'BOOKMARK'; readonly resourceVersion: string };
 
 export interface WatchOptions extends Selection {
-  /** Empty only together with `sendInitialEvents`. */
   readonly resourceVersion: string;
   readonly timeoutSeconds: number;
-  /** Streams every existing object first, then a bookmark with `initialEventsEnd`, then changes. */
-  readonly sendInitialEvents?: boolean;
   /** A watch without a byte for this long is dead. Two bookmarks and some slack unless given: they come every minute. */
   readonly silenceMs?: number;
 }
@@ -78,6 +70,8 @@ export interface WriteOptions {
   readonly subresource?: 'status';
   readonly fieldManager?: string;
   readonly dryRun?: boolean;
+  /** Refuses fields that the CRD does not have; they are dropped otherwise. */
+  readonly strict?: boolean;
   /** Ends the call; what it has done by then is done. */
   readonly signal?: AbortSignal;
 }

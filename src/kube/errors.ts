@@ -24,11 +24,14 @@ interface KubeErrorDetails {
   readonly cause?: unknown;
   readonly retryAfterMs?: number;
   readonly continueToken?: string | undefined;
+  readonly status?: number;
 }
 
 export class KubeError extends CodedError {
   readonly reason: KubeReason;
   readonly retryAfterMs: number | undefined;
+  /** HTTP status of the answer; undefined where no answer came. */
+  readonly status: number | undefined;
   /** With `Expired` of a page: goes on behind the page before, with what is there now. */
   readonly continueToken: string | undefined;
 
@@ -39,6 +42,7 @@ export class KubeError extends CodedError {
     });
     this.reason = reason;
     this.retryAfterMs = details.retryAfterMs;
+    this.status = details.status;
     this.continueToken = details.continueToken;
   }
 }

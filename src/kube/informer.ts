@@ -13,11 +13,14 @@ export interface InformerOptions extends Omit<ReflectorOptions, 'sink'> {
 const MAX_REMOVED = 1000;
 /** Longest stretch of telling handlers before the informer yields to the event loop. */
 const SLICE_MS = 10;
+/** Objects of an initial list that a handler prepares for at once. */
+const SLICE_OBJECTS = 512;
 
 interface Registered {
   readonly handler: ResourceHandler;
-  /** Keys of objects that existed before the handler was added and that were not delivered to it yet. */
+  /** Keys of its initial list that were not delivered to it yet. */
   readonly untold: Set<string>;
+  telling: boolean;
   synced: boolean;
   removed: boolean;
 }
@@ -72,9 +75,10 @@ export class Informer implements Informs {
    * unless they are many. Meanwhile it also gets changes of the objects that it has.
    */
   addHandler(handler: ResourceHandler): HandlerRegistration {
-    const registered: Registered = { handler, untold: new Set(this.store.keys()), synced: false, removed: false };
+    const untold = new Set(this.store.keys());
+    const registered: Registered = { handler, untold, telling: false, synced: false, removed: false };
     this.#registered = [...this.#registered, registered];
-    void this.#tellWhatIsThere(registered);
+    void this.#tellInitial(registered);
     return {
       get synced() {
         return registered.synced;
@@ -87,18 +91,36 @@ export class Informer implements Informs {
     };
   }
 
-  async #tellWhatIsThere(registered: Registered): Promise<void> {
+  /** Tells the handler the objects of its initial list, in slices, each after it could prepare for it. */
+  async #tellInitial(registered: Registered): Promise<void> {
     const { handler, untold } = registered;
-    let sliceStart = performance.now();
-    for (const key of untold) {
-      untold.delete(key);
-      const object = this.store.known(key);
-      if (object !== undefined) this.#tell(() => handler.add(object, true));
-      if (performance.now() - sliceStart < SLICE_MS) continue;
-      await yieldToEventLoop();
-      sliceStart = performance.now();
+    if (registered.telling) return;
+    registered.telling = true;
+    while (untold.size > 0) {
+      const keys = firstOf(untold, SLICE_OBJECTS);
+      if (handler.prepare !== undefined) await this.#prepared(handler, keys);
+      const sliceStart = performance.now();
+      for (const key of keys) {
+        if (performance.now() - sliceStart >= SLICE_MS) break;
+        // A change of the object, or its end, may have been told meanwhile.
+        if (!untold.delete(key)) continue;
+        const object = this.store.known(key);
+        if (object !== undefined) this.#tell(() => handler.add(object, true));
+      }
+      if (untold.size > 0) await yieldToEventLoop();
     }
+    registered.telling = false;
     registered.synced = this.#synced;
+  }
+
+  async #prepared(handler: ResourceHandler, keys: readonly string[]): Promise<void> {
+    const objects = keys.flatMap((key) => this.store.known(key) ?? []);
+    try {
+      await handler.prepare?.(objects);
+    } catch (error) {
+      const { logger, resource } = this.#options;
+      logger.error({ resource: resource.plural, err: error }, 'An event handler could not prepare');
+    }
   }
 
   #sink(): ReflectorSink {
@@ -106,7 +128,7 @@ export class Informer implements Informs {
       listStarts: () => {
         this.#unseen = new Set(this.store.keys());
       },
-      listed: (object) => this.#set(object),
+      listed: (objects, signal) => this.#listed(objects, signal),
       listEnds: (resourceVersion) => this.#listEnds(resourceVersion),
       changed: (object) => {
         if (!this.#isBelated(object)) this.#set(object);
@@ -114,6 +136,13 @@ export class Informer implements Informs {
       removed: (object) => this.#remove(object),
       notInstalled: () => this.#noteMissing(),
     };
+  }
+
+  /** The list waits while much of it is held and worked on, so that nothing of it has to be read again. */
+  async #listed(objects: readonly WatchedObject[], signal: AbortSignal): Promise<void> {
+    await this.store.untilRoom(this.#options.clock, signal);
+    for (const object of objects) this.#set(object);
+    for (const registered of this.#registered) void this.#tellInitial(registered);
   }
 
   /**
@@ -142,7 +171,8 @@ export class Informer implements Informs {
     const before = this.store.set(object);
     for (const { handler, removed, untold } of this.#registered) {
       if (removed) continue;
-      if (untold.delete(object.key)) this.#tell(() => handler.add(object, true));
+      if (before === undefined && !this.#synced && handler.prepare !== undefined) untold.add(object.key);
+      else if (untold.delete(object.key)) this.#tell(() => handler.add(object, true));
       else if (before === undefined) this.#tell(() => handler.add(object, !this.#synced));
       else if (before.identity.uid === object.identity.uid) this.#tell(() => handler.update(before, object));
       else this.#tellReplaced(handler, before, object);
@@ -203,7 +233,10 @@ export class Informer implements Informs {
     const { logger, resource } = this.#options;
     if (!this.#installed) return;
     const crd = `${resource.plural}.${resource.group}`;
-    logger.warn({ crd }, `CRD ${crd} is not installed; waiting for it. Apply the crds/ folder of the bundle.`);
+    logger.warn(
+      { crd },
+      `CRD ${crd} is not installed; waiting for it. Michelangelo's API server installs it, or the component crds of the bundle.`,
+    );
     this.#installed = false;
   }
 
@@ -215,4 +248,10 @@ export class Informer implements Informs {
       this.#options.logger.error({ resource: this.#options.resource.plural, err: error }, 'An event handler failed');
     }
   }
+}
+
+function firstOf(keys: ReadonlySet<string>, count: number): readonly string[] {
+  const first: string[] = [];
+  for (const key of keys) if (first.push(key) === count) break;
+  return first;
 }

@@ -49,6 +49,22 @@ export async function* pagesOf(
   }
 }
 
+/** A page that is asked for ahead is in the memory beside the one before, of each kind that is listed. */
+const SMALL_BYTES = 2 * 1024 * 1024;
+
+/** Asks for the next page while the caller is busy with the one before, where pages are small. */
+export async function* oneAhead(pages: AsyncGenerator<ListPage, void>): AsyncGenerator<ListPage, void> {
+  let next: ReturnType<typeof pages.next> | undefined;
+  for (;;) {
+    const { value: page } = await (next ?? pages.next());
+    if (page === undefined) return;
+    next = (page.bytes ?? 0) <= SMALL_BYTES ? pages.next() : undefined;
+    // Its failure is the caller's once the caller asks for it.
+    next?.catch(() => undefined);
+    yield page;
+  }
+}
+
 interface Asked {
   readonly limit: number;
   readonly continueToken?: string;

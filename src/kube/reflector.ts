@@ -1,17 +1,19 @@
 // Lists and watches one resource for ever and hands on what it sees, in order.
 //
-//            ┌────────────── refused: not supported ──────────────┐
-//            ▼                                                    │
-//   paged list ──▶ watch ◀── initial events end ── streaming list ┤  every list starts here
-//       │            │                                            │
-//       │            ├─ clean end, 429, 5xx, broken stream: watch again from the last version, after backoff,
-//       │            │  if the server still knows that version
-//       │            └─ version expired, version gone back, nothing came at all, or anything unknown: list again
+//   list, page by page ──▶ watch
+//       │  ▲                 ├─ clean end, 429, 5xx, broken stream: watch again from the last version, after backoff,
+//       │  │                 │  if the server still knows that version
+//       │  └─────────────────┴─ version expired, version gone back, nothing came at all, nothing was heard of the server
+//       │                       for a while, or anything unknown: list again
 //       └─ failed: backoff, list again
+//
+// A list is read in pages, and the sink may let it wait (ADR 21). The version that pages continue from expires after some
+// minutes. Then the list starts over, which is fast: what the sink has already it need not wait for.
 //
 // A server that was put back to an earlier state takes a watch from a version that it has not reached, and is silent.
 // So before a watch is resumed the server is asked whether it still has what was seen (see SeenHistory), and a watch that
-// brought nothing is not resumed.
+// brought nothing is not resumed. Neither is one after which nothing was heard of the server for longer than a restore takes:
+// it may have given out as many versions again since, and changed each object that could tell.
 //
 // The version advances only after the sink took the event, so a stream that breaks anywhere never skips one. What a
 // list shows is applied at once; what it no longer shows is removed only when the list is complete.
@@ -22,15 +24,16 @@ import type { Logger } from '../base/logger.ts';
 import type { Watchdog, WatchedWork } from '../base/watchdog.ts';
 import type { KubeClient, Resource, Selection, WatchEvent, WatchOptions } from './client.ts';
 import { isKubeError, KubeError } from './errors.ts';
-import { pagesOf } from './pages.ts';
+import { oneAhead, pagesOf } from './pages.ts';
 import { isNewer } from './resource-version.ts';
 import { SeenHistory } from './seen-history.ts';
 import type { WatchedObject } from './watched-object.ts';
 
-/** Takes what the reflector sees. Calls are synchronous, except the end of a list. */
+/** Takes what the reflector sees. Changes are taken at once; a list waits for the sink. */
 export interface ReflectorSink {
   listStarts(): void;
-  listed(object: WatchedObject): void;
+  /** A page of the list. The next one is shown when the promise is kept, which must not take for ever. */
+  listed(objects: readonly WatchedObject[], signal: AbortSignal): Promise<void>;
   /** The list shows this version. Everything that was not listed since `listStarts` is gone. */
   listEnds(resourceVersion: string): Promise<void>;
   changed(object: WatchedObject): void;
@@ -59,6 +62,8 @@ export interface ReflectorOptions {
 const MIN_WATCH_SECONDS = 300;
 /** A watch that ends sooner, and empty, counts as a failure. */
 const SHORT_WATCH_MS = 1000;
+/** To restore etcd all API servers are stopped and started, which takes longer than this. */
+const UNHEARD_MS = 2000;
 const backoff = { baseMs: 800, capMs: 30_000, jitter: 1 };
 /** A server that fails at once is down or starting: it costs nothing to ask it again soon, and it is back soon. */
 const AT_ONCE_MS = 1000;
@@ -66,26 +71,26 @@ const AT_ONCE_CAP_MS = 5000;
 /** Without trouble for this long, the backoff starts from the beginning. */
 const BACKOFF_RESET_MS = 120_000;
 const NOT_INSTALLED_WAIT_MS = 2000;
-/** How often a streaming list that goes on is worth a warning. */
-const LIST_WARNING_MS = 10_000;
+/** How often a list that goes on is worth a line in the log. */
+const LIST_TOLD_MS = 10_000;
 
 /** Bookmarks come about once a minute; two of them and some slack. */
 const SILENCE_MS = 150_000;
-/** The watchdog is sooner than the connection's own deadline, which it is to name. */
 const WATCHDOG_SHARE = 0.9;
-/** Longest time without an object while a list is under way. */
+/** Longest time without a page while the server is asked for one. */
 const LIST_SILENCE_MS = 60_000;
 
-type WatchEnd = 'watch-again' | 'list-again';
+type WatchEnd = 'watch-again' | 'list-again' | 'list-at-once';
 
 export class Reflector {
   readonly #options: ReflectorOptions;
   readonly #seen = new SeenHistory();
-  #streamingSupported = true;
   #failures = 0;
   #lastFailureMs = Number.NEGATIVE_INFINITY;
   /** When the server was asked for what is under way. */
   #askedMs = 0;
+  /** When the server was last known to be at work. */
+  #heardMs = 0;
 
   constructor(options: ReflectorOptions) {
     this.#options = options;
@@ -100,105 +105,55 @@ export class Reflector {
   async run(signal: AbortSignal): Promise<void> {
     while (!isAborted(signal)) {
       try {
-        let end = await this.#listAndWatch(signal);
+        await this.#list(signal);
+        let end = await this.#watch(signal);
         while (!isAborted(signal) && end === 'watch-again') end = await this.#resume(signal);
-        await this.#pace(signal);
+        if (end === 'list-again') await this.#pace(signal);
       } catch (error) {
         if (!isAborted(signal)) await this.#recover(error, signal);
       }
     }
   }
 
-  /** One list, and with a streaming list the watch that goes on from it. */
-  async #listAndWatch(signal: AbortSignal): Promise<WatchEnd> {
-    this.#askedMs = this.#options.clock.monotonicMs();
-    if (this.#streamingSupported) {
-      try {
-        return await this.#streamingList(signal);
-      } catch (error) {
-        if (!isKubeError(error, 'Invalid')) throw error;
-        this.#streamingSupported = false;
-      }
-    }
-    await this.#pagedList(signal);
-    return this.#watch(signal);
-  }
-
-  async #streamingList(signal: AbortSignal): Promise<WatchEnd> {
-    const stream = this.#stream({ resourceVersion: '', sendInitialEvents: true }, signal);
-    this.#listStarts();
-    let listing = true;
-    const stopWarning = this.#warnWhileListing();
-    stream.expect('list', LIST_SILENCE_MS);
-    try {
-      for await (const arrived of stream.events) {
-        stream.arrived();
-        for (const event of arrived) {
-          if (listing && event.type === 'BOOKMARK' && event.initialEventsEnd) {
-            await this.#listed(event.resourceVersion);
-            listing = false;
-            stopWarning();
-            stream.expect('watch', this.#silenceMs);
-          } else if (listing && event.type !== 'BOOKMARK' && event.type !== 'DELETED') {
-            this.#show(event.object);
-          } else {
-            this.#take(event, listing);
-          }
-        }
-      }
-    } catch (error) {
-      if (listing) throw error;
-      return await this.#afterBrokenWatch(error, signal);
-    } finally {
-      stopWarning();
-      stream.end();
-    }
-    if (listing) throw new KubeError('Unavailable', 'The streaming list ended before all objects were sent');
-    return 'watch-again';
-  }
-
-  /** Says so, again and again, while the end of a streaming list is not in sight. The returned function ends that. */
-  #warnWhileListing(): () => void {
-    const { clock, logger, resource } = this.#options;
-    const started = clock.monotonicMs();
-    const warn = (): void => {
-      const seconds = Math.round((clock.monotonicMs() - started) / 1000);
-      logger.warn({ resource: resource.plural, seconds }, 'The streaming list has not ended yet');
-      cancel = clock.schedule(LIST_WARNING_MS, warn);
-    };
-    let cancel = clock.schedule(LIST_WARNING_MS, warn);
-    return () => cancel();
-  }
-
-  async #pagedList(signal: AbortSignal): Promise<void> {
-    const { client, resource, selection = {} } = this.#options;
-    const stop = new AbortController();
-    const release = onAbort(signal, () => stop.abort());
-    const work = this.#register('list', LIST_SILENCE_MS, () => stop.abort());
-    const options = { ...selection, consistency: 'one-version' } as const;
-    this.#listStarts();
+  async #list(signal: AbortSignal): Promise<void> {
+    const { client, clock, resource, sink, selection = {} } = this.#options;
+    const call = this.#supervise('list', LIST_SILENCE_MS, signal);
+    const pages = pagesOf(client, resource, { ...selection, consistency: 'one-version' }, call.signal);
+    this.#askedMs = clock.monotonicMs();
+    this.#seen.listStarts();
+    sink.listStarts();
+    const tellSlow = this.#slowListTeller();
     let resourceVersion = '';
     try {
-      for await (const page of pagesOf(client, resource, options, stop.signal)) {
-        work.progress();
-        for (const item of page.items) this.#show(item);
+      call.expect();
+      for await (const page of oneAhead(pages)) {
+        // The server has answered. How long the sink takes is not the server's silence.
+        call.answered();
+        await sink.listed(page.items, signal);
+        for (const item of page.items) this.#seen.note(item);
+        tellSlow(page.items.length);
         ({ resourceVersion } = page);
+        call.expect();
       }
     } finally {
-      work.done();
-      release();
+      call.end();
     }
     await this.#listed(resourceVersion);
   }
 
-  #listStarts(): void {
-    this.#seen.listStarts();
-    this.#options.sink.listStarts();
-  }
-
-  #show(object: WatchedObject): void {
-    this.#seen.note(object);
-    this.#options.sink.listed(object);
+  /** Says from time to time how far a long list is. */
+  #slowListTeller(): (objects: number) => void {
+    const { clock, logger, resource } = this.#options;
+    const started = clock.monotonicMs();
+    let [told, objects] = [started, 0];
+    return (more) => {
+      objects += more;
+      const now = clock.monotonicMs();
+      if (now - told < LIST_TOLD_MS) return;
+      told = now;
+      const seconds = Math.round((now - started) / 1000);
+      logger.info({ resource: resource.plural, objects, seconds }, 'The list goes on');
+    };
   }
 
   async #listed(resourceVersion: string): Promise<void> {
@@ -213,6 +168,7 @@ export class Reflector {
   async #resume(signal: AbortSignal): Promise<WatchEnd> {
     const { client, clock, resource, selection = {} } = this.#options;
     this.#askedMs = clock.monotonicMs();
+    if (this.#askedMs - this.#heardMs > UNHEARD_MS) return 'list-at-once';
     try {
       const found = await this.#seen.compare((one) => client.newest(resource, { ...selection, ...one }, signal));
       if (found.history === 'another') this.#noteWentBack(found.from, found.to);
@@ -221,6 +177,10 @@ export class Reflector {
       return await this.#afterBrokenWatch(error, signal);
     }
     return this.#watch(signal);
+  }
+
+  #hear(): void {
+    this.#heardMs = this.#options.clock.monotonicMs();
   }
 
   #noteWentBack(seen: string, now: string): void {
@@ -234,26 +194,33 @@ export class Reflector {
   }
 
   async #watch(signal: AbortSignal): Promise<WatchEnd> {
-    const { clock, logger, resource } = this.#options;
+    const { client, clock, logger, resource } = this.#options;
     const started = clock.monotonicMs();
     this.#askedMs = started;
     let events = 0;
     const tookMs = (): number => clock.monotonicMs() - started;
-    const stream = this.#stream({ resourceVersion: this.resourceVersion }, signal);
-    stream.expect('watch', this.#silenceMs);
+    const options = this.#watchOptions();
+    // The watchdog is sooner than the connection's own deadline, which it is to name.
+    const deadMs = options.silenceMs * WATCHDOG_SHARE;
+    const call = this.#supervise('watch', deadMs, signal);
     let broken: unknown;
     try {
-      for await (const arrived of stream.events) {
-        stream.arrived();
+      call.expect();
+      for await (const arrived of client.watch(resource, options, call.signal)) {
+        call.progress();
+        this.#hear();
         events += arrived.length;
-        for (const event of arrived) this.#take(event, false);
+        for (const event of arrived) this.#take(event);
       }
+      this.#hear();
     } catch (error) {
       broken = error;
+      // The server, or its system, ended the stream, unless the watchdog did.
+      if (!isAborted(call.signal)) this.#hear();
     } finally {
-      stream.end();
+      call.end();
     }
-    if (events === 0 && tookMs() >= this.#silenceMs && !isAborted(signal)) {
+    if (events === 0 && tookMs() >= deadMs && !isAborted(signal)) {
       logger.warn({ resource: resource.plural }, 'The watch brought neither an event nor a bookmark; listing again');
       return 'list-again';
     }
@@ -263,32 +230,24 @@ export class Reflector {
     return 'watch-again';
   }
 
-  get #silenceMs(): number {
-    return (this.#options.silenceMs ?? SILENCE_MS) * WATCHDOG_SHARE;
-  }
-
-  #stream(from: Pick<WatchOptions, 'resourceVersion' | 'sendInitialEvents'>, signal: AbortSignal): WatchedStream {
-    const { client, resource, selection = {}, random = Math.random } = this.#options;
-    const { silenceMs = SILENCE_MS } = this.#options;
+  #watchOptions(): WatchOptions & { readonly silenceMs: number } {
+    const { selection = {}, silenceMs = SILENCE_MS, random = Math.random } = this.#options;
     const timeoutSeconds = Math.round(MIN_WATCH_SECONDS * (1 + random()));
-    const options = { ...selection, ...from, timeoutSeconds, silenceMs };
-    return watchedStream((stop) => client.watch(resource, options, stop), {
-      signal,
-      register: (what, limitMs, breakOff) => this.#register(what, limitMs, breakOff),
-    });
+    return { ...selection, resourceVersion: this.resourceVersion, timeoutSeconds, silenceMs };
   }
 
-  #register(what: 'list' | 'watch', limitMs: number, breakOff: () => void): WatchedWork {
+  #supervise(what: 'list' | 'watch', limitMs: number, signal: AbortSignal): SupervisedCall {
     const { watchdog, resource } = this.#options;
-    return watchdog?.register(`${what} ${resource.plural}`, limitMs, breakOff) ?? unwatched;
+    const register = (breakOff: () => void): WatchedWork =>
+      watchdog?.register(`${what} ${resource.plural}`, limitMs, breakOff) ?? unwatched;
+    return new SupervisedCall(register, signal);
   }
 
-  /** A removal during the initial events is one of an object that this list will not show. */
-  #take(event: WatchEvent, listing: boolean): void {
+  #take(event: WatchEvent): void {
     const { sink } = this.#options;
     switch (event.type) {
       case 'BOOKMARK':
-        if (!listing) this.#seen.advance(event.resourceVersion);
+        this.#seen.advance(event.resourceVersion);
         return;
       case 'DELETED':
         sink.removed(event.object);
@@ -299,7 +258,7 @@ export class Reflector {
         sink.changed(event.object);
         this.#seen.note(event.object);
     }
-    if (!listing) this.#seen.advance(event.object.identity.resourceVersion);
+    this.#seen.advance(event.object.identity.resourceVersion);
   }
 
   async #afterBrokenWatch(error: unknown, signal: AbortSignal): Promise<WatchEnd> {
@@ -313,6 +272,8 @@ export class Reflector {
     if (!resumable) throw error;
     if (this.#isNews()) logger.info({ resource: resource.plural, err: error }, 'The watch broke; resuming it');
     await this.#wait(signal, error);
+    // A server that is too busy is at work.
+    if (isKubeError(error, 'TooManyRequests')) this.#hear();
     return 'watch-again';
   }
 
@@ -361,41 +322,42 @@ export class Reflector {
   }
 }
 
-/** A watch that the watchdog breaks off where nothing arrives. */
-export interface WatchedStream {
-  readonly events: AsyncIterable<readonly WatchEvent[]>;
-  /** What it is from now on, and how long it may be silent. */
-  expect(what: 'list' | 'watch', limitMs: number): void;
-  arrived(): void;
-  /** To be called however it ended. */
-  end(): void;
-}
-
-interface Supervision {
-  readonly signal: AbortSignal;
-  readonly register: (what: 'list' | 'watch', limitMs: number, breakOff: () => void) => WatchedWork;
-}
-
 /** For work that no watchdog knows. */
-export const unwatched: WatchedWork = { progress: () => undefined, done: () => undefined };
+const unwatched: WatchedWork = { progress: () => undefined, done: () => undefined };
 
-export function watchedStream(
-  open: (signal: AbortSignal) => AsyncIterable<readonly WatchEvent[]>,
-  { signal, register }: Supervision,
-): WatchedStream {
-  const stop = new AbortController();
-  const release = onAbort(signal, () => stop.abort());
-  let work = unwatched;
-  return {
-    events: open(stop.signal),
-    expect: (what, limitMs) => {
-      work.done();
-      work = register(what, limitMs, () => stop.abort());
-    },
-    arrived: () => work.progress(),
-    end: () => {
-      work.done();
-      release();
-    },
-  };
+/** A call that the watchdog breaks off where nothing arrives in time. */
+class SupervisedCall {
+  readonly #register: (breakOff: () => void) => WatchedWork;
+  readonly #stop = new AbortController();
+  readonly #release: () => void;
+  #work = unwatched;
+
+  constructor(register: (breakOff: () => void) => WatchedWork, signal: AbortSignal) {
+    this.#register = register;
+    this.#release = onAbort(signal, () => this.#stop.abort());
+  }
+
+  get signal(): AbortSignal {
+    return this.#stop.signal;
+  }
+
+  /** The server's time begins. */
+  expect(): void {
+    this.#work = this.#register(() => this.#stop.abort());
+  }
+
+  progress(): void {
+    this.#work.progress();
+  }
+
+  answered(): void {
+    this.#work.done();
+  }
+
+  /** To be called however it ended. */
+  end(): void {
+    this.#work.done();
+    this.#stop.abort();
+    this.#release();
+  }
 }

@@ -1,5 +1,7 @@
 // Resources of Kubernetes itself that this program reads or writes.
-import type { Resource } from './client.ts';
+import type { KubernetesObject } from '../api/object.ts';
+import { isJsonObject } from '../base/json.ts';
+import type { ObjectRef, Resource } from './client.ts';
 
 export const apiServices: Resource = { group: 'apiregistration.k8s.io', version: 'v1', plural: 'apiservices' };
 export const configMaps: Resource = { group: '', version: 'v1', plural: 'configmaps' };
@@ -24,3 +26,15 @@ export const subjectAccessReviews: Resource = {
   plural: 'subjectaccessreviews',
 };
 export const tokenReviews: Resource = { group: 'authentication.k8s.io', version: 'v1', plural: 'tokenreviews' };
+
+// ConfigMaps hold what the parts of this program and its operators tell each other.
+
+export function configMapRef(namespace: string, name: string): ObjectRef {
+  return { resource: configMaps, namespace, name };
+}
+
+/** Empty where the ConfigMap has no data, or is not there. */
+export function dataOf(configMap: KubernetesObject | undefined): Readonly<Record<string, string>> {
+  const data = configMap?.['data'];
+  return isJsonObject(data) ? (data as Readonly<Record<string, string>>) : {};
+}

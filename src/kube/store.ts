@@ -1,11 +1,16 @@
 import type { Identity } from '../api/object.ts';
+import { isAborted } from '../base/abort.ts';
 import { ByteBudget } from '../base/byte-budget.ts';
+import { type Clock, sleep } from '../base/clock.ts';
 import type { KnownObject, WatchedObject } from './watched-object.ts';
 
 /** What waits for a database that is down must not fill the memory. */
 const HELD_BYTES = 64 * 1024 * 1024;
 /** For an object of unknown size. */
 const GUESSED_BYTES = 4096;
+/** A list waits no longer while nothing is let go: what holds everything up may be mended only by what it brings. */
+const PATIENCE_MS = 10_000;
+const POLL_MS = 20;
 /** With more objects than this before it, an object will wait long enough for its memory to matter. */
 const QUEUE = 256;
 
@@ -25,6 +30,8 @@ export class IdentityStore {
   readonly #entries = new Map<string, Entry>();
   readonly #room: ByteBudget;
   #heldCount = 0;
+  /** What had been given back of the room when a list last lost its patience. */
+  #gaveUpAt = -1;
 
   constructor(room: ByteBudget = new ByteBudget(HELD_BYTES)) {
     this.#room = room;
@@ -102,6 +109,22 @@ export class IdentityStore {
   release(key: string, resourceVersion: string): void {
     const entry = this.#entries.get(key);
     if (entry?.resourceVersion === resourceVersion) this.#letGo(entry);
+  }
+
+  /**
+   * Resolves when a list may bring more: there is room, or nothing was let go for a while, as where MySQL is away or this
+   * replica does not lead. Then what comes is kept by its identity, until something is let go again.
+   */
+  async untilRoom(clock: Clock, signal: AbortSignal): Promise<void> {
+    let seen = this.#room.given;
+    let sinceMs = clock.monotonicMs();
+    while (!this.#room.isHalfFree && this.#gaveUpAt !== this.#room.given && !isAborted(signal)) {
+      await sleep(clock, POLL_MS, signal);
+      const { given } = this.#room;
+      const nowMs = clock.monotonicMs();
+      if (given !== seen) [seen, sinceMs] = [given, nowMs];
+      else if (nowMs - sinceMs >= PATIENCE_MS) this.#gaveUpAt = given;
+    }
   }
 
   /** Forgets all whole objects, so that each is read anew. */

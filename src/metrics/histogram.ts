@@ -26,21 +26,21 @@ export class HotHistogram {
   readonly labelNames: readonly string[];
   readonly type = 'histogram';
   readonly aggregator = 'sum';
-  readonly #buckets: readonly number[];
+  readonly upperBounds: readonly number[];
   readonly #series: HotSeries[] = [];
 
   constructor({ name, help, labelNames, buckets }: HistogramOptions, registry: Registry) {
     this.name = name;
     this.help = help;
     this.labelNames = labelNames;
-    this.#buckets = buckets;
+    this.upperBounds = buckets;
     // The registry asks for nothing but the name and `get`.
     registry.registerMetric(this as unknown as Metric);
   }
 
   /** Zero from now on. */
   series(labels: Labels): HotSeries {
-    const series = new HotSeries(labels, this.#buckets);
+    const series = new HotSeries(labels, this.upperBounds);
     this.#series.push(series);
     return series;
   }

@@ -5,10 +5,12 @@ import { Registry } from 'prom-client';
 import { AdmissionMetrics, WebhookMetricFamilies } from './admission.ts';
 import { ControllerMetricFamilies } from './controller.ts';
 import { CoverageMetricFamilies } from './coverage.ts';
+import { LagMetricFamilies } from './lag.ts';
 import { LifecycleMetrics } from './lifecycle.ts';
 import { EventMetrics, LeaderElectionMetrics, WatchdogMetrics } from './manager.ts';
 import { RestClientMetrics } from './rest-client.ts';
 import { QueryMetricFamilies, ServerMetrics } from './servers.ts';
+import { StorageMetrics } from './storage.ts';
 import { SyncMetrics } from './sync.ts';
 
 export interface Metrics {
@@ -16,10 +18,12 @@ export interface Metrics {
   readonly controllers: ControllerMetricFamilies;
   readonly coverage: CoverageMetricFamilies;
   readonly events: EventMetrics;
+  readonly lag: LagMetricFamilies;
   readonly leaderElection: LeaderElectionMetrics;
   readonly lifecycle: LifecycleMetrics;
   readonly restClient: RestClientMetrics;
   readonly server: ServerMetrics;
+  readonly storage: StorageMetrics;
   readonly sync: SyncMetrics;
   readonly watchdog: WatchdogMetrics;
   readonly webhooks: WebhookMetricFamilies;
@@ -31,10 +35,12 @@ export function createMetrics(registry: Registry = new Registry()): Metrics {
     controllers: new ControllerMetricFamilies(registry),
     coverage: new CoverageMetricFamilies(registry),
     events: new EventMetrics(registry),
+    lag: new LagMetricFamilies(registry),
     leaderElection: new LeaderElectionMetrics(registry),
     lifecycle: new LifecycleMetrics(registry),
     restClient: new RestClientMetrics(registry),
     server: new ServerMetrics(registry),
+    storage: new StorageMetrics(registry),
     sync: new SyncMetrics(registry),
     watchdog: new WatchdogMetrics(registry),
     webhooks: new WebhookMetricFamilies(registry),

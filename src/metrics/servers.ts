@@ -1,4 +1,4 @@
-import { Counter, Gauge, type Registry } from 'prom-client';
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 
 /** Why a server ended a connection: where it took too long, or `room` for another one. */
 const reasons = ['opening', 'idle', 'head', 'body', 'answering', 'room'] as const;
@@ -22,9 +22,20 @@ export class ServerMetrics {
   }
 }
 
+const methods: readonly string[] = ['GET', 'POST', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS'];
+const QUERY_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
+
+export interface AnsweredQuery {
+  readonly method: string;
+  readonly code: number;
+  readonly seconds: number;
+}
+
 /** What the query API cannot say by its answers: whether it could answer, and how long clients will believe it. */
 export class QueryMetricFamilies {
   readonly #expiry: Gauge;
+  readonly #requests: Counter<'method' | 'code'>;
+  readonly #seconds: Histogram<'method'>;
   #available: () => boolean = () => false;
 
   constructor(registry: Registry) {
@@ -43,6 +54,28 @@ export class QueryMetricFamilies {
       help: 'Unix time at which the certificate of the query API expires',
       registers,
     });
+    this.#requests = new Counter({
+      name: 'ingester_query_requests_total',
+      help: 'Requests to the query API by method and HTTP status, discovery included',
+      labelNames: ['method', 'code'],
+      registers,
+    });
+    this.#seconds = new Histogram({
+      name: 'ingester_query_request_duration_seconds',
+      help: 'Time until an answer of the query API has been read',
+      labelNames: ['method'],
+      buckets: QUERY_BUCKETS,
+      registers,
+    });
+    this.#requests.inc({ method: 'GET', code: '200' }, 0);
+    this.#seconds.zero({ method: 'GET' });
+  }
+
+  answered({ method, code, seconds }: AnsweredQuery): void {
+    // A client chooses the method; only those that are served have a series.
+    const shown = methods.includes(method) ? method : 'other';
+    this.#requests.inc({ method: shown, code: String(code) });
+    this.#seconds.observe({ method: shown }, seconds);
   }
 
   /** Asked for each time the metrics are read. */

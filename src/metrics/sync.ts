@@ -49,7 +49,7 @@ export class SyncMetrics {
     });
     this.#unfit = new Counter({
       name: 'ingester_column_values_unfit_total',
-      help: 'Writes of objects with a value that its indexed column cannot hold: truncated or NULL in the column, complete in the object',
+      help: 'Writes of objects with a value that its indexed column cannot hold: truncated or NULL in the column, complete in the object; in json what is stored as text, in proto what has no protobuf form, in uid a key that is no key or that of another row',
       labelNames: ['kind', 'column'],
       registers,
     });

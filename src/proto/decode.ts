@@ -2,11 +2,10 @@
 import { type BinaryReader, WireType } from '@bufbuild/protobuf/wire';
 import { CodedError, messageOf } from '../base/errors.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../base/json.ts';
-import { limitDecodingDepth, undecodable } from './checks.ts';
 import type { FieldDescriptor } from './descriptor.ts';
 import { ProtoDecodingError } from './errors.ts';
 import { findMessage, type MessageType, rootMessage } from './message-type.ts';
-import { child, type Position, ROOT } from './position.ts';
+import { child, limitDecodingDepth, type Position, ROOT, undecodable } from './position.ts';
 import { type Native, type ScalarCodec, scalarCodec } from './scalar.ts';
 import { wellKnownType } from './well-known.ts';
 import { visitFields } from './wire-fields.ts';
@@ -54,6 +53,11 @@ function readMessage(type: MessageType, message: Uint8Array, at: Position): Json
   return toObject(type, values);
 }
 
+/** The original's JSON parser refuses an Any without one. */
+function isValueOfAny(field: FieldDescriptor, type: MessageType): boolean {
+  return field.name === 'value' && type.fields[0]?.name === '@type';
+}
+
 function dropOthersOfOneof(values: Values, field: FieldDescriptor, type: MessageType): void {
   if (field.oneof === undefined) return;
   for (const other of type.fields) if (other.oneof === field.oneof && other !== field) values.delete(other);
@@ -62,7 +66,7 @@ function dropOthersOfOneof(values: Values, field: FieldDescriptor, type: Message
 function toObject(type: MessageType, values: Values): JsonObject {
   const members: [string, JsonValue][] = [];
   for (const field of type.fields) {
-    const value = values.get(field);
+    const value = values.get(field) ?? (isValueOfAny(field, type) ? '' : undefined);
     if (value !== undefined) members.push([field.name, value instanceof Map ? Object.fromEntries(value) : value]);
   }
   return Object.fromEntries(members);

@@ -27,6 +27,10 @@ export type FieldDescriptor = FieldType & {
   readonly blob?: true;
   /** A field whose content must not be shown. */
   readonly sensitive?: true;
+  /** A message whose members the JSON of Kubernetes has in the object around it; protobuf's JSON has them under `name`. */
+  readonly inline?: true;
+  /** A list of numbers that has a tag for each. */
+  readonly unpacked?: true;
 };
 
 /** Fields by full message name, ordered by number. */

@@ -8,24 +8,29 @@ export interface MessageType {
   readonly byNumber: ReadonlyMap<number, FieldDescriptor>;
   /** The members of each oneof. */
   readonly oneofs: readonly (readonly FieldDescriptor[])[];
+  /** Every name that a member of its JSON may have, those of inline messages too. */
+  readonly jsonNames: ReadonlySet<string>;
 }
 
-const types: ReadonlyMap<string, MessageType> = new Map(
-  Object.entries(messages).map(([name, fields]) => [name, messageType(fields)]),
-);
+/** Made when first needed: an object is made of a few of the messages. */
+const types = new Map<string, MessageType>();
 
 const kindNames: ReadonlySet<string> = new Set(kinds);
 
 /** The message of a whole object: type_meta, metadata, spec, status. */
 export function rootMessage(kind: string): MessageType {
-  const type = kindNames.has(kind) ? types.get(`michelangelo.api.v2.${kind}`) : undefined;
+  const type = kindNames.has(kind) ? findMessage(`michelangelo.api.v2.${kind}`) : undefined;
   if (type === undefined) throw new ProtoUnknownKindError(kind);
   return type;
 }
 
 /** Undefined for google.protobuf types, which have no descriptor. */
 export function findMessage(name: string): MessageType | undefined {
-  return types.get(name);
+  const known = types.get(name);
+  if (known !== undefined || !Object.hasOwn(messages, name)) return known;
+  const type = messageType(messages[name] ?? []);
+  types.set(name, type);
+  return type;
 }
 
 function messageType(fields: readonly FieldDescriptor[]): MessageType {
@@ -37,5 +42,11 @@ function messageType(fields: readonly FieldDescriptor[]): MessageType {
     fields,
     byNumber: new Map(fields.map((field) => [field.number, field])),
     oneofs: [...oneofs.values()],
+    jsonNames: new Set(fields.flatMap(jsonNamesOf)),
   };
+}
+
+function jsonNamesOf(field: FieldDescriptor): readonly string[] {
+  const inner = field.inline === true && field.type === 'message' ? (findMessage(field.of)?.jsonNames ?? []) : [];
+  return [field.name, field.protoName, ...inner];
 }

@@ -1,3 +1,6 @@
+import type { JsonObject } from '../base/json.ts';
+import { ProtoDecodingError } from './errors.ts';
+
 /** Where a value is in its object: a list back to the root, so that the path is only built for an error. */
 export interface Position {
   readonly parent: Position | undefined;
@@ -32,4 +35,26 @@ function step(key: string | number): string {
   if (typeof key === 'number') return `[${key}]`;
   if (/^[A-Za-z_@][\w-]{0,63}$/.test(key)) return `.${key}`;
   return `[${JSON.stringify(key.length > MAX_KEY_LENGTH ? `${key.slice(0, MAX_KEY_LENGTH)}…` : key)}]`;
+}
+
+export function undecodable(at: Position, reason: string): never {
+  throw new ProtoDecodingError(pathOf(at), reason);
+}
+
+export function limitDecodingDepth(at: Position): void {
+  if (at.depth > MAX_DEPTH) undecodable(at, `more than ${MAX_DEPTH} nested levels`);
+}
+
+/** An own member that is there: null means absent, as in all JSON of Kubernetes. */
+export function memberOf(object: JsonObject, name: string): unknown {
+  return Object.hasOwn(object, name) ? (object[name] ?? undefined) : undefined;
+}
+
+/** Keys in one order, so that equal maps give equal bytes. */
+export function sortedKeys(object: JsonObject): readonly string[] {
+  const keys = Object.keys(object);
+  for (let index = 1; index < keys.length; index += 1) {
+    if ((keys[index - 1] ?? '') > (keys[index] ?? '')) return keys.sort();
+  }
+  return keys;
 }

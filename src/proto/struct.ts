@@ -1,8 +1,8 @@
-import { type BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
+import { WireType } from '@bufbuild/protobuf/wire';
 import type { JsonObject, JsonValue } from '../base/json.ts';
 import { isRawNumber } from '../base/lossless-json.ts';
-import { limitDecodingDepth, limitEncodingDepth, objectAt, sortedKeys, undecodable, unencodable } from './checks.ts';
-import { child, type Position } from './position.ts';
+import type { Encoding } from './left-out.ts';
+import { child, limitDecodingDepth, type Position, sortedKeys, undecodable } from './position.ts';
 import { visitFields } from './wire-fields.ts';
 
 // Field numbers of google.protobuf.Struct, its map entry, Value and ListValue.
@@ -12,56 +12,58 @@ const ENTRY_VALUE = 2;
 const VALUE = { null: 1, number: 2, string: 3, bool: 4, struct: 5, list: 6 } as const;
 const LIST_VALUES = 1;
 
-/** Writes the content of a google.protobuf.Struct: any JSON object. */
-export function writeStruct(writer: BinaryWriter, value: unknown, at: Position): void {
-  const object = objectAt(value, at);
+/** Writes the content of a google.protobuf.Struct: any JSON object. What cannot be written is left out alone. */
+export function writeStruct(encoding: Encoding, object: JsonObject, at: Position): void {
+  const { writer } = encoding;
   for (const key of sortedKeys(object)) {
     const member = object[key];
     const memberAt = child(at, key);
-    if (member === undefined) continue;
-    if (!key.isWellFormed()) unencodable(memberAt, 'a key of valid Unicode');
+    if (member === undefined || !encoding.isText(key, memberAt, 'a key') || !isWritable(encoding, member, memberAt)) {
+      continue;
+    }
     writer.tag(STRUCT_FIELDS, WireType.LengthDelimited).fork();
     writer.tag(ENTRY_KEY, WireType.LengthDelimited).string(key);
     writer.tag(ENTRY_VALUE, WireType.LengthDelimited).fork();
-    writeValue(writer, member, memberAt);
+    writeValue(encoding, member, memberAt);
     writer.join().join();
   }
 }
 
+/** Asked before anything of the value is written. Of a list or an object only whether it is nested too deep. */
+function isWritable(encoding: Encoding, value: unknown, at: Position): boolean {
+  const number = isRawNumber(value) ? Number(value.rawJSON) : value;
+  if (typeof number === 'number') return Number.isFinite(number) || encoding.leaveOut(at, 'a finite number');
+  if (typeof value === 'string') return encoding.isText(value, at);
+  return typeof value !== 'object' || value === null || encoding.isShallow(at);
+}
+
 /** Writes the content of a google.protobuf.Value: any JSON value; one member of the oneof is always there. */
-function writeValue(writer: BinaryWriter, value: unknown, at: Position): void {
+function writeValue(encoding: Encoding, value: unknown, at: Position): void {
+  const { writer } = encoding;
   if (value === null) writer.tag(VALUE.null, WireType.Varint).int32(0);
-  else if (typeof value === 'number') writeNumber(writer, value, at);
+  else if (typeof value === 'number') writer.tag(VALUE.number, WireType.Bit64).double(value);
   // A Struct has doubles only; the json column keeps every digit.
-  else if (isRawNumber(value)) writeNumber(writer, Number(value.rawJSON), at);
-  else if (typeof value === 'string') writeText(writer, value, at);
+  else if (isRawNumber(value)) writer.tag(VALUE.number, WireType.Bit64).double(Number(value.rawJSON));
+  else if (typeof value === 'string') writer.tag(VALUE.string, WireType.LengthDelimited).string(value);
   else if (typeof value === 'boolean') writer.tag(VALUE.bool, WireType.Varint).bool(value);
-  else if (Array.isArray(value)) writeList(writer, value, at);
+  else if (Array.isArray(value)) writeList(encoding, value, at);
   else {
     writer.tag(VALUE.struct, WireType.LengthDelimited).fork();
-    writeStruct(writer, value, at);
+    writeStruct(encoding, value as JsonObject, at);
     writer.join();
   }
 }
 
-function writeNumber(writer: BinaryWriter, value: number, at: Position): void {
-  if (!Number.isFinite(value)) unencodable(at, 'a finite number');
-  writer.tag(VALUE.number, WireType.Bit64).double(value);
-}
-
-function writeText(writer: BinaryWriter, value: string, at: Position): void {
-  if (!value.isWellFormed()) unencodable(at, 'a string of valid Unicode');
-  writer.tag(VALUE.string, WireType.LengthDelimited).string(value);
-}
-
-function writeList(writer: BinaryWriter, values: readonly unknown[], at: Position): void {
-  limitEncodingDepth(at);
+function writeList(encoding: Encoding, values: readonly unknown[], at: Position): void {
+  const { writer } = encoding;
   writer.tag(VALUE.list, WireType.LengthDelimited).fork();
-  values.forEach((value, index) => {
+  for (const [index, value] of values.entries()) {
+    const itemAt = child(at, index);
+    if (!isWritable(encoding, value ?? null, itemAt)) continue;
     writer.tag(LIST_VALUES, WireType.LengthDelimited).fork();
-    writeValue(writer, value ?? null, child(at, index));
+    writeValue(encoding, value ?? null, itemAt);
     writer.join();
-  });
+  }
   writer.join();
 }
 

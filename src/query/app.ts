@@ -106,7 +106,7 @@ function takePlace({ name }: User, response: Response, places: Places): void {
  * One line for each request that a user was served: who read what. Of refused requests, and of documents that need no
  * authentication, only some. Never the content that was read.
  */
-function audited({ logger, clock }: QueryAppOptions): express.RequestHandler {
+function audited({ logger, clock, onAnswered }: QueryAppOptions): express.RequestHandler {
   const lines = new LogLimit(clock);
   return (request, response, next) => {
     const started = clock.monotonicMs();
@@ -115,6 +115,7 @@ function audited({ logger, clock }: QueryAppOptions): express.RequestHandler {
       const complete = response.writableFinished;
       const { method, path } = request;
       const { statusCode: status } = response;
+      onAnswered?.({ method, code: status, seconds: durationMs / 1000 });
       const user = (response.locals['user'] as string | undefined) ?? '';
       const more = user !== '' && status < 400 ? {} : lines.take(`${status} ${user}`);
       if (more === undefined) return;

@@ -1,6 +1,7 @@
+// Bodies of requests: read within bounds, and held against the form that they must have.
 import type { IncomingMessage } from 'node:http';
-import { systemClock } from '../base/clock.ts';
-import { within } from '../base/within.ts';
+import * as z from 'zod';
+import { systemClock, within } from '../base/clock.ts';
 import { QueryError } from './errors.ts';
 
 /** A search is a few lines; nothing here takes a whole object. */
@@ -27,6 +28,38 @@ export async function readJsonBody(request: IncomingMessage, mediaType = 'applic
     throw new QueryError('BadRequest', 'the body is not valid JSON');
   }
 }
+
+/** The body in its form; nothing is an empty object. Throws QueryError with all that is wrong. */
+export function bodyAs<Shape extends z.core.$ZodShape>(
+  form: z.ZodObject<Shape>,
+  body: unknown,
+): z.output<z.ZodObject<Shape>> {
+  const { data, error } = form.safeParse(body ?? {});
+  if (error === undefined) return data;
+  const known = Object.keys(form.shape).join(', ');
+  throw new QueryError('BadRequest', error.issues.flatMap((issue) => problems(issue, known)).join('; '));
+}
+
+function problems(issue: z.core.$ZodIssue, known: string): readonly string[] {
+  if (issue.code === 'unrecognized_keys') {
+    return issue.keys.map((key) => `"${key.slice(0, 100)}" is not known; known are ${known}`);
+  }
+  return [`${issue.path.length === 0 ? 'the body' : issue.path.join('.').slice(0, 200)} ${issue.message}`];
+}
+
+/** Missing where it is empty. */
+export const optionalText: z.ZodType<string | undefined> = z
+  .string({ error: 'is a text' })
+  .nullish()
+  .transform((value) => (value === '' || value === null ? undefined : value));
+
+/** As a boolean, or as Kubernetes has it: `All`, or a list of that. */
+export const dryRunFlag: z.ZodType<boolean> = z
+  .union([z.boolean(), z.string(), z.null(), z.array(z.union([z.boolean(), z.string()]))], { error: 'is All' })
+  .default(false)
+  .transform((value) => (Array.isArray(value) ? value : [value ?? false]).map(String))
+  .refine((all) => all.every((one) => ['All', 'true', 'false'].includes(one)), { error: 'is All' })
+  .transform((all) => all.some((one) => one !== 'false'));
 
 async function collect(request: IncomingMessage): Promise<Buffer> {
   const pieces: Buffer[] = [];

@@ -44,7 +44,7 @@ export function changesQuery(
 /** Where to go on: the `continue` of the answer is the next `since`, also on the last page. */
 export function withCursor(items: readonly StoredObject[], since: string | undefined): string | undefined {
   const last = items.at(-1);
-  return last === undefined ? since : encode(last);
+  return last === undefined ? since : encode({ updateTime: last.updateTime, uid: last.key ?? last.uid });
 }
 
 function after({ updateTime, uid }: Cursor): Condition {

@@ -8,6 +8,7 @@ import {
   QueryTemplateUnknownError,
   QueryUnsupportedError,
   SelectorInvalidError,
+  StorageUnavailableError,
 } from '../storage/errors.ts';
 
 /** HTTP status of each reason that this API answers with. Source: the StatusReason list of apimachinery. */
@@ -81,8 +82,11 @@ export function queryErrorOf(error: unknown): QueryError {
   return new QueryError('InternalError', 'the query API failed; see its log', { cause: error });
 }
 
+/** Where the servers behind this one are is for its operator, in the log. */
 function unavailable(error: unknown): QueryError {
-  const { message } = error as CodedError;
+  const away = error instanceof StorageUnavailableError ? 'MySQL is not available; repeat the call' : undefined;
+  const silent = isKubeError(error, 'Unavailable') ? 'the API server does not answer; repeat the call' : undefined;
+  const message = away ?? silent ?? messageOf(error);
   return new QueryError('ServiceUnavailable', message, { retryAfterSeconds: RETRY_SECONDS, cause: error });
 }
 

@@ -2,8 +2,8 @@
 // does both, it publishes in the ConfigMap kube-system/extension-apiserver-authentication.
 import type { TLSSocket } from 'node:tls';
 import type { KubeClient } from '../kube/client.ts';
-import { configMapRef, dataOf } from '../kube/config-map.ts';
 import { ifFound } from '../kube/found.ts';
+import { configMapRef, dataOf } from '../kube/resources.ts';
 import type { User } from './context.ts';
 
 export interface FrontProxySettings {

@@ -3,7 +3,6 @@
 //
 //   POST /api/v1/getparams.execute   {"applicationSetName": "...", "input": {"parameters": {"namespace": "ml"}}}
 import type { KindDefinition } from '../api/kind.ts';
-import { isNamespace } from '../api/object-name.ts';
 import { valueAt } from '../base/json.ts';
 import { type ObjectName, tombstonePatch } from '../gitops/tombstone.ts';
 import type { StorageReads } from '../storage/metadata-storage.ts';
@@ -11,6 +10,7 @@ import { readJsonBody } from './body.ts';
 import { type Context, sendJson } from './context.ts';
 import { QueryError } from './errors.ts';
 import type { QueryAppOptions } from './options.ts';
+import { isNamespace } from './paths.ts';
 
 export const GENERATOR_PATH = '/api/v1/getparams.execute';
 

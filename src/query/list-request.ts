@@ -1,6 +1,7 @@
 // The query parameters of a read, as Kubernetes spells them, and the few that Kubernetes lacks. A parameter that is not
 // known, or means nothing where it is given, is refused: ignoring it would answer another question than was asked.
 import type { Condition, FieldValue, LabelRequirement, Order } from '../storage/list-query.ts';
+import { escapedPattern } from '../storage/list-query.ts';
 import { parseFieldSelector, parseLabelSelector } from '../storage/selectors.ts';
 import { QueryError } from './errors.ts';
 import type { IncludeObject } from './table.ts';
@@ -42,7 +43,7 @@ export interface ListRequest {
 }
 
 /** What is asked for; each takes parameters of its own. */
-export type Asked = 'list' | 'changes' | 'deletion' | 'object' | 'incarnations' | 'queries' | 'summary';
+export type Asked = 'list' | 'aggregate' | 'changes' | 'deletion' | 'object' | 'incarnations' | 'queries' | 'summary';
 
 /** What clients send that changes nothing here. */
 const accepted = new Set([
@@ -54,17 +55,18 @@ const accepted = new Set([
   'fieldValidation',
 ]);
 
-const everywhere: readonly Asked[] = ['list', 'changes', 'object', 'incarnations'];
+const everywhere: readonly Asked[] = ['list', 'aggregate', 'changes', 'object', 'incarnations'];
 const many: readonly Asked[] = ['list', 'changes'];
-const selecting: readonly Asked[] = [...many, 'deletion'];
+const selecting: readonly Asked[] = [...many, 'aggregate', 'deletion'];
 
 const known: Readonly<Record<string, readonly Asked[]>> = {
   limit: selecting,
   continue: ['list'],
   labelSelector: selecting,
   fieldSelector: selecting,
-  source: ['list'],
+  source: ['list', 'aggregate'],
   orderBy: ['list'],
+  namePrefix: [...many, 'aggregate'],
   owner: selecting,
   createdAfter: selecting,
   createdBefore: selecting,
@@ -79,6 +81,10 @@ const known: Readonly<Record<string, readonly Asked[]>> = {
   minResourceVersion: everywhere,
   includeObject: everywhere,
   since: ['changes'],
+  groupBy: ['aggregate'],
+  min: ['aggregate'],
+  max: ['aggregate'],
+  p50: ['aggregate'],
   watch: everywhere,
   dryRun: ['deletion'],
   propagationPolicy: ['deletion'],
@@ -91,13 +97,14 @@ const PARAMETER = 'param.';
 export function parseListRequest(query: URLSearchParams, asked: Asked): ListRequest {
   refuseWatch(query);
   const reader = new ParameterReader(query, asked);
+  const { source, fields } = selected(query, reader, asked);
   const request: ListRequest = {
     limit: reader.number('limit'),
     offset: 0,
     continue: reader.text('continue'),
     labels: parseLabelSelector(query.get('labelSelector') ?? ''),
-    where: [...parseFieldSelector(query.get('fieldSelector') ?? ''), ...timeRanges((name) => reader.text(name))],
-    source: reader.oneOf('source', sources, 'present'),
+    where: [...fields, ...timeRanges((name) => reader.text(name)), ...named(reader.text('namePrefix'))],
+    source,
     order: parseOrder(reader.text('orderBy') ?? ''),
     owner: reader.text('owner'),
     count: reader.oneOf('count', ['true', 'false'], 'false') === 'true',
@@ -111,6 +118,24 @@ export function parseListRequest(query: URLSearchParams, asked: Asked): ListRequ
   reader.oneOf('resourceVersionMatch', ['', 'NotOlderThan'], '');
   reader.finish();
   return request;
+}
+
+/** `source` may be a field too, because clients such as kubectl send no parameters of their own. */
+function selected(
+  query: URLSearchParams,
+  reader: ParameterReader,
+  asked: Asked,
+): { readonly source: Source; readonly fields: readonly Condition[] } {
+  const fields = parseFieldSelector(query.get('fieldSelector') ?? '');
+  const [chosen, ...more] =
+    known['source']?.includes(asked) === true ? fields.filter(({ field }) => field === 'source') : [];
+  const parameter = reader.oneOf('source', sources, 'present');
+  if (chosen === undefined) return { source: parameter, fields };
+  const value = 'value' in chosen && chosen.operator === '=' ? chosen.value : undefined;
+  const source = sources.find((each) => each === value);
+  if (source === undefined) reader.problem(`the field source is one of ${sources.join(', ')}, with =`);
+  if (more.length > 0 || reader.text('source') !== undefined) reader.problem('source is given more than once');
+  return { source: source ?? parameter, fields: fields.filter(({ field }) => field !== 'source') };
 }
 
 /** For the paths that take no parameters but those that every client sends. */
@@ -145,6 +170,10 @@ class ParameterReader {
         this.#problems.push(`parameter "${name.slice(0, 100)}" ${which}; known here are ${here.join(', ')}`);
       } else if (query.getAll(name).length > 1) this.#problems.push(`parameter "${name}" is given more than once`);
     }
+  }
+
+  problem(what: string): void {
+    this.#problems.push(what);
   }
 
   /** Clients send parameters without a value where they mean none. */
@@ -212,6 +241,12 @@ export function timeRanges(valueOf: (name: string) => string | undefined): reado
   });
 }
 
+/** Names that begin with the text, whatever is in it. */
+export function named(prefix: string | undefined): readonly Condition[] {
+  if (prefix === undefined) return [];
+  return [{ field: 'metadata.name', operator: 'like', value: `${escapedPattern(prefix)}%` }];
+}
+
 /** `metadata.name`, or `-metadata.creationTimestamp` for the newest first; several are joined by commas. */
 function parseOrder(text: string): readonly Order[] {
   return words(text).map((word) =>
@@ -219,6 +254,6 @@ function parseOrder(text: string): readonly Order[] {
   );
 }
 
-function words(text: string | undefined): readonly string[] {
+export function words(text: string | undefined): readonly string[] {
   return text === undefined || text === '' ? [] : text.split(',').map((word) => word.trim());
 }

@@ -21,6 +21,8 @@ export interface QueryAppOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly limits: QueryLimits;
+  /** Told of each request once its answer is over. */
+  readonly onAnswered?: (answer: { readonly method: string; readonly code: number; readonly seconds: number }) => void;
 }
 
 export interface QueryLimits extends TimeLimits {

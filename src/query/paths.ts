@@ -3,6 +3,7 @@
 //   /apis/stored.michelangelo.api/v2/models                            every namespace
 //   /apis/stored.michelangelo.api/v2/namespaces/ml/models              one namespace
 //   .../models/-/search                                                the same, asked for in a body (POST)
+//   .../models/-/aggregate                                             counts and figures in groups
 //   .../models/-/queries                                               the named queries of the kind
 //   .../models/-/changes                                               the change feed; "-" is no object's name
 //   /apis/stored.michelangelo.api/v2/namespaces/ml/models/m1           one object
@@ -11,7 +12,6 @@
 //   /apis/stored.michelangelo.api/v2/summary                           every kind with its counts
 import type { KindDefinition } from '../api/kind.ts';
 import { VERSION } from '../api/names.ts';
-import { isNamespace, isObjectName } from '../api/object-name.ts';
 import { QueryError } from './errors.ts';
 import { STORED_GROUP } from './names.ts';
 
@@ -21,7 +21,7 @@ export interface Collection {
   readonly namespace: string | undefined;
 }
 
-const collectionParts = ['changes', 'search', 'queries'] as const;
+const collectionParts = ['changes', 'search', 'queries', 'aggregate'] as const;
 const objectParts = ['incarnations', 'restore'] as const;
 
 export interface CollectionTarget extends Collection {
@@ -95,4 +95,21 @@ function decodeStep(step: string): string {
   } catch {
     throw new QueryError('BadRequest', 'the path is not valid percent-encoding');
   }
+}
+
+// Names that the API server accepts, by the rules of apimachinery's validation.
+
+const LABEL = '[a-z0-9](?:[-a-z0-9]*[a-z0-9])?';
+const label = new RegExp(`^${LABEL}$`);
+const subdomain = new RegExp(`^${LABEL}(?:\\.${LABEL})*$`);
+const LONGEST_LABEL = 63;
+const LONGEST_SUBDOMAIN = 253;
+
+export function isNamespace(text: string): boolean {
+  return text.length <= LONGEST_LABEL && label.test(text);
+}
+
+/** Of a custom resource. */
+export function isObjectName(text: string): boolean {
+  return text.length <= LONGEST_SUBDOMAIN && subdomain.test(text);
 }

@@ -1,5 +1,6 @@
 // Reads of objects: lists, searches, single objects and incarnations.
 import type { ListPage, StoredObject } from '../storage/metadata-storage.ts';
+import { aggregateDocument, aggregateQuery, parseAggregate } from './aggregate.ts';
 import { readJsonBody } from './body.ts';
 import { changesQuery, withCursor } from './changes.ts';
 import { type Context, JsonStream, sendJson } from './context.ts';
@@ -64,6 +65,18 @@ export class Reader {
         : readPages(storage, kind, { ...query, ...start }, { limit: asked.limit ?? query.limit, within });
     const answer = { kind, shape, includeObject: asked.includeObject, resourceVersion: position, offset: asked.offset };
     await this.#send(context, answer, pages);
+  }
+
+  /** Counts and figures, for users who may list the kind. */
+  async aggregate(collection: Collection, context: Context): Promise<void> {
+    const { kind } = collection;
+    const { time } = context;
+    const asked = parseAggregate(context.query);
+    const among = await this.#among(collection, context);
+    const query = aggregateQuery(collection, among, asked);
+    const position = await this.#freshness.tell(kind, asked.minResourceVersion, context);
+    const storage = this.#options.storage.until(time.signal);
+    sendJson(context, aggregateDocument(asked, position, await time.within(storage.aggregate(kind, query))));
   }
 
   async changes(collection: Collection, context: Context): Promise<void> {

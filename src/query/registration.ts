@@ -1,11 +1,10 @@
 // The registration of the query API with the API server. As long as it exists without a server behind it, the
 // discovery of the cluster is incomplete, and the namespace controller deletes no namespace at all.
 import { VERSION } from '../api/names.ts';
-import { type Clock, sleep } from '../base/clock.ts';
+import { type Clock, sleep, within } from '../base/clock.ts';
 import { messageOf } from '../base/errors.ts';
 import { valueAt } from '../base/json.ts';
 import type { Logger } from '../base/logger.ts';
-import { within } from '../base/within.ts';
 import type { KubeClient, ObjectRef } from '../kube/client.ts';
 import { isKubeError } from '../kube/errors.ts';
 import { apiServices, namespaces } from '../kube/resources.ts';

@@ -14,6 +14,7 @@ const methods: Readonly<Record<Target['type'], readonly string[]>> = {
   list: ['GET', 'DELETE'],
   changes: ['GET'],
   queries: ['GET'],
+  aggregate: ['GET'],
   search: ['POST'],
   object: ['GET', 'PATCH', 'DELETE'],
   incarnations: ['GET'],
@@ -49,6 +50,8 @@ export class ResourceHandler {
         return this.#reader.changes(target, context);
       case 'queries':
         return this.#reader.queries(target, context);
+      case 'aggregate':
+        return this.#reader.aggregate(target, context);
       case 'incarnations':
         return this.#reader.incarnations(target, context);
       case 'restore':

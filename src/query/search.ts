@@ -8,7 +8,7 @@ import type { FieldValue, Order } from '../storage/list-query.ts';
 import { parseFieldSelector, parseLabelSelector } from '../storage/selectors.ts';
 import { fieldNameOf, readOperation } from './criteria.ts';
 import { QueryError } from './errors.ts';
-import { type ListRequest, rangeNames, sources, type TemplateCall, timeRanges } from './list-request.ts';
+import { type ListRequest, named, rangeNames, sources, type TemplateCall, timeRanges } from './list-request.ts';
 
 const known = [
   'apiVersion',
@@ -16,6 +16,7 @@ const known = [
   'labelSelector',
   'fieldSelector',
   'source',
+  'namePrefix',
   'owner',
   ...rangeNames,
   'uid',
@@ -49,6 +50,7 @@ export function parseSearch(body: unknown, kind: KindDefinition): ListRequest {
     where: [
       ...parseFieldSelector(reader.text('fieldSelector') ?? ''),
       ...timeRanges((name) => reader.text(name)),
+      ...named(reader.text('namePrefix')),
       ...where,
     ],
     source: reader.source(),

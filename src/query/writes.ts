@@ -1,7 +1,8 @@
 // The writes: putting an object back, asking for its deletion, and what changes objects that are in MySQL only. Each
 // needs the user's right on the original kind; what they do is the business of the port.
+import * as z from 'zod';
 import { isJsonObject, type JsonObject } from '../base/json.ts';
-import { readJsonBody } from './body.ts';
+import { bodyAs, dryRunFlag, optionalText, readJsonBody } from './body.ts';
 import { type Context, sendJson } from './context.ts';
 import { QueryError, queryErrorOf } from './errors.ts';
 import { objectDocument } from './list.ts';
@@ -12,9 +13,6 @@ import { STORED_GROUP, STORED_GROUP_VERSION } from './names.ts';
 import { negotiateShape } from './negotiate.ts';
 import type { QueryAppOptions } from './options.ts';
 import type { Collection, ObjectTarget } from './paths.ts';
-import type { DeleteOrder } from './write-port.ts';
-
-const policies = ['Orphan', 'Background', 'Foreground'];
 
 export class Writer {
   readonly #options: QueryAppOptions;
@@ -31,10 +29,7 @@ export class Writer {
     refuseParameters(query, ['dryRun', 'uid']);
     await time.within(authorizer.require(user, { verb: 'get', kind, namespace, name }, time.signal));
     await time.within(authorizer.require(user, { verb: 'create', kind, namespace }, time.signal));
-    const body = new Body(await readJsonBody(context.request), ['uid', 'dryRun']);
-    const uid = body.text('uid') ?? query.get('uid') ?? undefined;
-    const dryRun = body.dryRun(query);
-    body.finish();
+    const { uid, dryRun } = bodyAs(restoreOptions, withQuery(await readJsonBody(context.request), query, ['uid']));
     const restored = await time.within(writes.restore(target, { uid, dryRun, requester: user.name }));
     logger.info({ kind: kind.kind, namespace, name, user: user.name, dryRun }, 'Restore asked for');
     sendJson(context, { kind: 'RestoreResult', apiVersion: STORED_GROUP_VERSION, ...restored });
@@ -46,14 +41,10 @@ export class Writer {
     const { kind, namespace, name } = target;
     refuseParameters(query, ['dryRun', 'propagationPolicy', 'gracePeriodSeconds']);
     await time.within(authorizer.require(user, { verb: 'delete', kind, namespace, name }, time.signal));
-    const body = new Body(await readJsonBody(context.request), ['preconditions', ...deleteKeys]);
-    const preconditions = body.preconditions();
-    const propagationPolicy = body.text('propagationPolicy') ?? query.get('propagationPolicy') ?? undefined;
-    if (propagationPolicy !== undefined && !policies.includes(propagationPolicy)) {
-      body.wrong(`propagationPolicy is one of ${policies.join(', ')}`);
-    }
-    const dryRun = body.dryRun(query);
-    body.finish();
+    const { preconditions, propagationPolicy, dryRun } = bodyAs(
+      deleteOptions.extend({ preconditions: preconditionsForm }),
+      withQuery(await readJsonBody(context.request), query, ['propagationPolicy']),
+    );
     const order = { ...preconditions, propagationPolicy, dryRun, requester: user.name };
     const { outcome, uid } = await time.within(writes.delete(target, order));
     logger.info({ kind: kind.kind, namespace, name, uid, user: user.name, dryRun, outcome }, 'Deletion asked for');
@@ -71,9 +62,7 @@ export class Writer {
       await time.within(authorizer.require(user, { verb, kind, namespace, name }, time.signal));
     }
     const patch = parseMetadataPatch(await readJsonBody(request, 'application/merge-patch+json'), target);
-    const options = new Body(undefined, []);
-    const dryRun = options.dryRun(query);
-    options.finish();
+    const { dryRun } = bodyAs(patchOptions, withQuery({}, query));
     const stored = await time.within(writes.change(target, { ...patch, dryRun }));
     const { uid, resourceVersion } = stored;
     logger.info({ kind: kind.kind, namespace, name, uid, user: user.name, dryRun }, 'Change of metadata asked for');
@@ -96,9 +85,7 @@ export class Writer {
     for (const verb of ['list', 'deletecollection'] as const) {
       await time.within(authorizer.require(user, { verb, kind, namespace }, time.signal));
     }
-    const body = new Body(await readJsonBody(request), deleteKeys);
-    const dryRun = body.dryRun(query);
-    body.finish();
+    const { dryRun } = bodyAs(deleteOptions, withQuery(await readJsonBody(request), query));
     const limit = asked.limit === undefined ? {} : { limit: asked.limit };
     const order = { ...selected, ...limit, namespace, dryRun, signal: time.signal };
     const logged = writes.deleteCollection(kind, order).then((result) => {
@@ -127,15 +114,40 @@ function notToRepeat(error: QueryError): QueryError {
 const SELECT =
   'say which objects go, with a labelSelector or a fieldSelector; fieldSelector=metadata.namespace=<it> is all of a namespace';
 
-const deleteKeys = [
-  'apiVersion',
-  'kind',
-  'propagationPolicy',
-  'dryRun',
-  'gracePeriodSeconds',
-  'orphanDependents',
-  'ignoreStoreReadErrorWithClusterBreakingPotential',
-];
+const object = { error: 'is an object' };
+const ignored = z.unknown().optional();
+const POLICIES = ['Orphan', 'Background', 'Foreground'] as const;
+const patchOptions = z.strictObject({ dryRun: dryRunFlag }, object);
+const restoreOptions = patchOptions.extend({ uid: optionalText });
+const preconditionsForm = z
+  .strictObject({ uid: optionalText, resourceVersion: optionalText }, object)
+  .nullish()
+  .transform((given) => ({ uid: given?.uid, resourceVersion: given?.resourceVersion }));
+/** What Kubernetes' clients send with a deletion; what says nothing here is taken, too. */
+const deleteOptions = z.strictObject(
+  {
+    apiVersion: ignored,
+    kind: ignored,
+    propagationPolicy: optionalText.pipe(z.enum(POLICIES, { error: `is one of ${POLICIES.join(', ')}` }).optional()),
+    dryRun: dryRunFlag,
+    gracePeriodSeconds: ignored,
+    orphanDependents: ignored,
+    ignoreStoreReadErrorWithClusterBreakingPotential: ignored,
+  },
+  object,
+);
+
+/** The body with what the parameters of the request say; `dryRun` is what either of them says. */
+function withQuery(body: unknown, query: URLSearchParams, names: readonly string[] = []): unknown {
+  if (!isJsonObject(body ?? {})) return body;
+  const given = { ...(body as JsonObject | undefined) };
+  const dryRun = query.getAll('dryRun');
+  return {
+    ...Object.fromEntries(names.map((name) => [name, query.get(name)])),
+    ...given,
+    ...(dryRun.length === 0 ? {} : { dryRun: [given['dryRun'] ?? false, dryRun].flat() }),
+  };
+}
 
 function accepted({ kind, name }: ObjectTarget, uid: string, outcome: 'marked' | 'deleted'): JsonObject {
   const message =
@@ -144,48 +156,4 @@ function accepted({ kind, name }: ObjectTarget, uid: string, outcome: 'marked' |
       : 'it was in MySQL only, and is deleted there';
   const details = { name, group: STORED_GROUP, kind: kind.plural, uid };
   return { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', message, details };
-}
-
-/** A small body, with all that is wrong in it at once. */
-class Body {
-  readonly #body: JsonObject;
-  readonly #problems: string[] = [];
-
-  constructor(body: unknown, known: readonly string[]) {
-    this.#body = isJsonObject(body) ? body : {};
-    if (body !== undefined && !isJsonObject(body)) this.wrong('the body is a JSON object');
-    for (const key of Object.keys(this.#body)) {
-      if (!known.includes(key)) this.wrong(`"${key.slice(0, 100)}" is not known; known are ${known.join(', ')}`);
-    }
-  }
-
-  wrong(problem: string): void {
-    this.#problems.push(problem);
-  }
-
-  text(key: string, from: JsonObject = this.#body): string | undefined {
-    const value = from[key] ?? '';
-    if (typeof value !== 'string') this.wrong(`${key} is a text`);
-    return typeof value === 'string' && value !== '' ? value : undefined;
-  }
-
-  preconditions(): Pick<DeleteOrder, 'uid' | 'resourceVersion'> {
-    const given = this.#body['preconditions'] ?? {};
-    if (!isJsonObject(given)) this.wrong('preconditions is an object');
-    const conditions = isJsonObject(given) ? given : {};
-    return { uid: this.text('uid', conditions), resourceVersion: this.text('resourceVersion', conditions) };
-  }
-
-  /** As a boolean, or as Kubernetes has it: `All`, in the body or as a parameter. */
-  dryRun(query: URLSearchParams): boolean {
-    const value = this.#body['dryRun'] ?? false;
-    const all = (Array.isArray(value) ? value : [value]).concat(query.getAll('dryRun'));
-    const known: readonly unknown[] = [true, false, 'All', 'true', 'false'];
-    if (!all.every((one) => known.includes(one))) this.wrong('dryRun is All');
-    return all.some((one) => one === true || one === 'All' || one === 'true');
-  }
-
-  finish(): void {
-    if (this.#problems.length > 0) throw new QueryError('BadRequest', this.#problems.join('; '));
-  }
 }

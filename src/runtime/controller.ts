@@ -12,7 +12,7 @@
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { isAborted, onAbort } from '../base/abort.ts';
 import type { Clock } from '../base/clock.ts';
-import { CodedError } from '../base/errors.ts';
+import { CodedError, messageOf } from '../base/errors.ts';
 import type { Logger } from '../base/logger.ts';
 import { KubeError } from '../kube/errors.ts';
 import { type ControllerMetrics, noControllerMetrics } from './controller-metrics.ts';
@@ -40,6 +40,8 @@ export interface ControllerOptions {
   readonly reconcileTimeoutMs?: number;
   /** Longest wait for the sources; two minutes unless given, Infinity for no limit. */
   readonly cacheSyncTimeoutMs?: number;
+  /** Workers start with the sources, instead of when they are synced: the reconcile knows what has to wait. */
+  readonly worksWhileSyncing?: boolean;
   /** Asked before every reconcile; false ends the controller before it does anything more. For leadership. */
   readonly mayWork?: () => boolean;
   readonly metrics?: ControllerMetrics;
@@ -60,7 +62,7 @@ export class Controller {
   readonly #queue: WorkQueue;
   readonly #sources: Source[];
   /** Failures in a row of the keys that wait for another attempt. */
-  readonly #failures = new Map<string, number>();
+  readonly #failures = new Map<string, Failing>();
   readonly #runs = new Set<ReconcileRun>();
   readonly #runOptions: RunOptions;
   readonly #workers: Promise<void>[] = [];
@@ -129,8 +131,9 @@ export class Controller {
   }
 
   /**
-   * Works until aborted; resolves when every worker has finished the key it holds. No worker starts before every source
-   * has delivered what existed at the start. Throws CacheSyncTimeoutError, and AlreadyStartedError the second time.
+   * Works until aborted; resolves when every worker has finished the key it holds. Unless asked to, no worker starts before
+   * every source has delivered what existed at the start. Throws CacheSyncTimeoutError, and AlreadyStartedError the second
+   * time.
    */
   async run(signal: AbortSignal): Promise<void> {
     if (this.#state !== 'new') throw new AlreadyStartedError(`Controller ${this.name}`);
@@ -139,13 +142,28 @@ export class Controller {
     signal.addEventListener('abort', stop);
     if (signal.aborted) stop();
     try {
-      await this.warmup(signal);
-      this.#delivered = true;
+      const delivered = this.#deliver(signal);
+      if (this.#options.worksWhileSyncing !== true) await delivered;
       if (!isAborted(signal)) await this.#workAll();
+      if (this.#broken !== undefined) throw this.#broken.error;
     } finally {
       signal.removeEventListener('abort', stop);
       stop();
     }
+  }
+
+  async #deliver(signal: AbortSignal): Promise<void> {
+    try {
+      await this.warmup(signal);
+      this.#delivered = true;
+    } catch (error) {
+      this.#break(error);
+    }
+  }
+
+  #break(error: unknown): void {
+    this.#broken ??= { error };
+    this.#stop();
   }
 
   #stop(): void {
@@ -172,17 +190,13 @@ export class Controller {
     this.#addWorker();
     // Each has added those it needed by the time it ends.
     for (const worker of this.#workers) await worker;
-    if (this.#broken !== undefined) throw this.#broken.error;
   }
 
   /** They come as there is work for them, and stay: hundreds of idle ones for each controller take memory. */
   #addWorker(): void {
     const { maxConcurrentReconciles = DEFAULT_WORKERS } = this.#options;
     if (this.#idleWorkers > 0 || this.#workers.length >= maxConcurrentReconciles) return;
-    const worker = this.#work().catch((error: unknown) => {
-      this.#broken ??= { error };
-      this.#stop();
-    });
+    const worker = this.#work().catch((error: unknown) => this.#break(error));
     this.#workers.push(worker);
   }
 
@@ -236,9 +250,11 @@ export class Controller {
   }
 
   #settle({ key, priority }: Taken, run: ReconcileRun, result: ReconcileResult): void {
-    const failures = this.#failures.get(key) ?? 0;
+    const failing = this.#failures.get(key);
     this.#failures.delete(key);
-    if (failures > 0) run.logger.info({ key, failures }, 'Reconciled after failures');
+    if (failing !== undefined) {
+      run.logger.info({ failures: failing.count, after: failing.reason }, 'Reconciled after failures');
+    }
     this.#limiter.forget(key);
     switch (result.kind) {
       case 'done':
@@ -260,19 +276,27 @@ export class Controller {
     if (error instanceof TerminalError) {
       this.#failures.delete(key);
       this.#metrics.failedTerminally();
-      run.logger.error({ key, err: error }, 'Reconcile failed for good');
+      run.logger.error({ err: error }, 'Reconcile failed for good');
       return;
     }
     if (isPanic(error)) this.#metrics.panicked();
-    const failures = this.#failures.get(key) ?? 0;
-    this.#failures.set(key, failures + 1);
+    const before = this.#failures.get(key);
+    const reason = error instanceof CodedError ? error.code : messageOf(error);
+    this.#failures.set(key, { count: (before?.count ?? 0) + 1, reason });
     const hopeless = error instanceof CodedError && error.retry === 'no';
     const retryInMs = hopeless ? this.#retryCapMs : this.#waitMs(key, error);
     this.#queue.add(key, { priority, afterMs: retryInMs });
-    // The first failure is news; the repeats of an outage are not, and neither is what a stop breaks off.
-    const level = failures === 0 && this.#state === 'running' ? 'warn' : 'debug';
-    run.logger[level]({ key, err: error, retryInMs }, 'Reconcile failed; trying again');
+    // A failure for another reason is news; the repeats of an outage are not, and neither is what a stop breaks off.
+    const level = before?.reason !== reason && this.#state === 'running' ? 'warn' : 'debug';
+    run.logger[level]({ err: error, retryInMs }, 'Reconcile failed; trying again');
   }
+}
+
+/** A key whose last attempt failed. */
+interface Failing {
+  readonly count: number;
+  /** A stable code where there is one: of the last attempt. */
+  readonly reason: string;
 }
 
 /** Milliseconds for which the API server asked not to be asked again. */

@@ -21,6 +21,7 @@ export interface DeliveryOptions {
   readonly source: string;
   readonly handler: EventHandler;
   readonly predicates: readonly Predicate[];
+  readonly prepare?: ResourceHandler['prepare'];
   readonly queue: EventQueue;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -29,6 +30,7 @@ export interface DeliveryOptions {
 const backoff = { baseMs: 1000, capMs: 60_000, jitter: 0 };
 
 export class Delivery implements ResourceHandler {
+  readonly prepare: ResourceHandler['prepare'];
   readonly #options: DeliveryOptions;
   readonly #predicate: Predicate;
   /** Events that wait for another attempt, by object, in order. */
@@ -39,6 +41,7 @@ export class Delivery implements ResourceHandler {
 
   constructor(options: DeliveryOptions) {
     this.#options = options;
+    this.prepare = options.prepare;
     this.#predicate = and(...options.predicates);
   }
 

@@ -11,10 +11,9 @@
 // loop the first thing that asks, or the first timer, ends the leadership before any more work is done.
 import type { KubernetesObject } from '../api/object.ts';
 import { isAborted, onAbort } from '../base/abort.ts';
-import { type Clock, sleep } from '../base/clock.ts';
+import { type Clock, sleep, within } from '../base/clock.ts';
 import { canonicalJson } from '../base/json.ts';
 import type { Logger } from '../base/logger.ts';
-import { within } from '../base/within.ts';
 import type { KubeClient, ObjectRef } from '../kube/client.ts';
 import { isKubeError, KubeError, type KubeReason } from '../kube/errors.ts';
 import { ifFound } from '../kube/found.ts';

@@ -1,11 +1,10 @@
 // Sources bring events into a controller's queue. Each carries its own handler and predicates.
 
 import { isAborted, onAbort, untilAborted } from '../base/abort.ts';
-import { type Clock, sleep } from '../base/clock.ts';
+import { type Clock, sleep, waitUntil } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
-import { waitUntil } from '../base/repeat.ts';
-import type { HandlerRegistration, Informs } from '../kube/handler.ts';
-import { Delivery } from './delivery.ts';
+import type { HandlerRegistration, Informs, ResourceHandler } from '../kube/handler.ts';
+import { Delivery, type DeliveryOptions } from './delivery.ts';
 import { CacheSyncTimeoutError } from './errors.ts';
 import type { EventHandler, EventQueue } from './handler.ts';
 import type { Predicate } from './predicate.ts';
@@ -29,6 +28,8 @@ interface Delivering {
   readonly name: string;
   readonly handler: EventHandler;
   readonly predicates?: readonly Predicate[];
+  /** Called before objects of the initial list come to the predicates. */
+  readonly prepare?: ResourceHandler['prepare'];
 }
 
 export interface KindSourceOptions extends Delivering {
@@ -82,12 +83,13 @@ export function sourceFunc(name: string, start: Source['start']): Source {
   return { name, start };
 }
 
-function deliveryOf({ name, handler, predicates = [] }: Delivering): {
-  readonly source: string;
-  readonly handler: EventHandler;
-  readonly predicates: readonly Predicate[];
-} {
-  return { source: name, handler, predicates };
+function deliveryOf({
+  name,
+  handler,
+  predicates = [],
+  prepare,
+}: Delivering): Pick<DeliveryOptions, 'source' | 'handler' | 'predicates' | 'prepare'> {
+  return { source: name, handler, predicates, prepare };
 }
 
 export interface StartOptions {

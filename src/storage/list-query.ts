@@ -19,6 +19,11 @@ export type FieldCondition =
       readonly value: FieldValue;
     };
 
+/** The text for a `like` pattern in which it means itself. */
+export function escapedPattern(text: string): string {
+  return text.replaceAll(/[\\%_]/g, String.raw`\$&`);
+}
+
 /** The tree of conditions of the original's ListOptionsExt. An empty `all` holds, an empty `any` does not. */
 export type Condition =
   | FieldCondition

@@ -1,4 +1,5 @@
 import type { KindDefinition } from '../api/kind.ts';
+import type { Aggregate, AggregateQuery } from './aggregate.ts';
 import type {
   BackfillOptions,
   BackfillProgress,
@@ -20,7 +21,10 @@ import type { ObjectRow, RowState } from './row.ts';
 export type WriteOutcome = 'inserted' | 'updated' | 'unchanged' | 'stale';
 
 export interface StoredObject {
+  /** Of the object. */
   readonly uid: string;
+  /** Of the row, where that is not the uid. */
+  readonly key?: string;
   readonly namespace: string;
   readonly name: string;
   readonly resourceVersion: string;
@@ -39,7 +43,10 @@ export interface StoredObject {
 
 /** What tells one stored object from another, and how new it is. */
 export interface StoredIdentity {
+  /** Of the object. */
   readonly uid: string;
+  /** Of the row, where that is not the uid. */
+  readonly key?: string;
   readonly namespace: string;
   readonly name: string;
   readonly resourceVersion: string;
@@ -48,6 +55,8 @@ export interface StoredIdentity {
    * The original archived the object, so it need not be in the API server. `identities` sets this on `evicting` rows.
    */
   readonly adopted?: true;
+  /** The original wrote the row since this program did: it is to be stored again, also at the same version. */
+  readonly foreign?: true;
 }
 
 /** One of the objects that had a name. */
@@ -58,8 +67,10 @@ export interface Incarnation extends StoredIdentity {
 
 export interface IdentityQuery {
   readonly states: readonly RowState[];
-  /** The last uid of the page before. */
-  readonly afterUid?: string;
+  /** Of these objects only; no more than the limit. */
+  readonly uids?: readonly string[];
+  /** The last key of the page before, which is the uid for most. */
+  readonly afterKey?: string;
   /** 1 to 10,000. */
   readonly limit: number;
 }
@@ -112,13 +123,23 @@ export interface ListPage {
 /** What only reads. */
 export type StorageReads = Pick<
   MetadataStorage,
-  'positions' | 'getById' | 'getByName' | 'list' | 'identities' | 'tombstones' | 'incarnations' | 'namespaces'
+  | 'positions'
+  | 'getById'
+  | 'getByName'
+  | 'list'
+  | 'aggregate'
+  | 'identities'
+  | 'tombstones'
+  | 'incarnations'
+  | 'namespaces'
 >;
 
 /**
  * The port to the database. Every write is checked: it applies only if its resourceVersion is higher than the stored
  * one, or equal and the row moves on (live, evicting, deleted or evicted). So order of arrival, repeats and stale caches do not
  * matter, and running any call twice is success.
+ *
+ * A uid is that of an object everywhere. Its row is found by it, whatever the key of the row is.
  *
  * All methods throw the errors of `src/storage/errors.ts` and nothing else.
  */
@@ -202,6 +223,12 @@ export interface MetadataStorage {
    */
   list(kind: KindDefinition, query: ListQuery): Promise<ListPage>;
 
+  /**
+   * Counts and figures over the objects of a kind, in groups of equal values, at most 1000 of them. What has no index, or
+   * is sensitive, is refused with the list of what is supported.
+   */
+  aggregate(kind: KindDefinition, query: AggregateQuery): Promise<Aggregate>;
+
   /** A page of what a named, parameterised query finds; see docs/storage.md. */
   queryByTemplateId(
     kind: KindDefinition,
@@ -210,7 +237,7 @@ export interface MetadataStorage {
     page?: TemplatePage,
   ): Promise<ListPage>;
 
-  /** Rows in these states, ordered by uid. */
+  /** Rows in these states, ordered by key. */
   identities(kind: KindDefinition, query: IdentityQuery): Promise<readonly StoredIdentity[]>;
 
   /**

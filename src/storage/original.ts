@@ -19,6 +19,8 @@ export interface OriginalRow {
 }
 
 export interface AdoptedRow {
+  /** Of the object. */
+  readonly uid: string;
   readonly groupVersion: string;
   readonly namespace: string;
   readonly name: string;

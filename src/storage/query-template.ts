@@ -6,53 +6,17 @@ import { type FieldError, messageOf } from '../base/errors.ts';
 import { ownValue } from '../base/json.ts';
 import { QueryTemplateInvalidError } from './errors.ts';
 import { fieldValue, queryField } from './fields.ts';
-import type { FieldValue, Order } from './list-query.ts';
-import { templateShapeErrors } from './query-template-shape.ts';
+import type { FieldValue } from './list-query.ts';
+import {
+  type Hole,
+  type QueryTemplate,
+  readTemplate,
+  type TemplateCondition,
+  type TemplateFieldCondition,
+  type TemplateLabel,
+  type TemplateParameter,
+} from './query-template-shape.ts';
 import { isLabelKey } from './selectors.ts';
-
-/** A place that a parameter fills. */
-interface Hole {
-  readonly parameter: string;
-}
-type Value = FieldValue | Hole;
-/** A list of values, or one parameter that is a list. */
-type Values = readonly Value[] | Hole;
-
-export type TemplateFieldCondition =
-  | { readonly field: string; readonly operator: 'isNull' | 'isNotNull' }
-  | { readonly field: string; readonly operator: 'in' | 'notIn'; readonly values: Values }
-  | { readonly field: string; readonly operator: '=' | '!=' | '>' | '>=' | '<' | '<=' | 'like'; readonly value: Value };
-
-export type TemplateCondition =
-  | TemplateFieldCondition
-  | { readonly all: readonly TemplateCondition[] }
-  | { readonly any: readonly TemplateCondition[] };
-
-export type TemplateLabel =
-  | { readonly key: string; readonly operator: 'exists' | 'notExists' }
-  | { readonly key: string; readonly operator: 'in' | 'notIn'; readonly values: Values };
-
-export interface TemplateParameter {
-  readonly type: 'string' | 'int' | 'bool' | 'time';
-  /** `yes`: the value is a list, for `in` and `notIn`. */
-  readonly list?: 'yes' | 'no' | undefined;
-  /** `yes`: where it is not given, the conditions that use it are left out. */
-  readonly optional?: 'yes' | 'no' | undefined;
-}
-
-export interface QueryTemplate {
-  /** Lower-case words joined by hyphens; unique for the kind. */
-  readonly id: string;
-  readonly kind: string;
-  readonly description: string;
-  readonly parameters?: Readonly<Record<string, TemplateParameter>> | undefined;
-  readonly labels?: readonly TemplateLabel[] | undefined;
-  readonly where?: TemplateCondition | undefined;
-  /** The newest first where it is missing. */
-  readonly order?: readonly Order[] | undefined;
-  /** Where the caller does not say. */
-  readonly limit?: number | undefined;
-}
 
 /** The templates, or one error with everything that is wrong in any of them; `taken` are there already. */
 export function parseQueryTemplates(
@@ -64,10 +28,9 @@ export function parseQueryTemplates(
   const seen = new Set(taken.map(nameOf));
   const templates = definitions.flatMap((definition, index) => {
     const path = `[${index}]`;
-    const wrong = templateShapeErrors(definition, path);
+    const { template, errors: wrong = [] } = readTemplate(definition, path);
     errors.push(...wrong);
-    if (wrong.length > 0) return [];
-    const template = definition as QueryTemplate;
+    if (template === undefined) return [];
     const name = nameOf(template);
     if (seen.has(name)) errors.push({ path: `${path}.id`, message: `"${template.id}" is there twice for this kind` });
     seen.add(name);

@@ -5,16 +5,14 @@ import type { FieldError } from '../base/errors.ts';
 import { ownValue } from '../base/json.ts';
 import { QueryParametersInvalidError, QueryTemplateUnknownError } from './errors.ts';
 import type { Condition, FieldCondition, FieldValue, LabelRequirement, ListQuery } from './list-query.ts';
-import {
-  holesOf,
-  isHole,
-  parseQueryTemplates,
-  type QueryTemplate,
-  type TemplateCondition,
-  type TemplateFieldCondition,
-  type TemplateLabel,
-  type TemplateParameter,
-} from './query-template.ts';
+import { holesOf, isHole, parseQueryTemplates } from './query-template.ts';
+import type {
+  QueryTemplate,
+  TemplateCondition,
+  TemplateFieldCondition,
+  TemplateLabel,
+  TemplateParameter,
+} from './query-template-shape.ts';
 import { shippedQueryTemplates } from './shipped-query-templates.ts';
 
 export type ParameterValues = Readonly<Record<string, FieldValue | readonly FieldValue[]>>;

@@ -5,7 +5,10 @@ export type ColumnValue = string | number | boolean | null;
 /** One state of one object, ready to be written. Pure data: everything a storage adapter needs and nothing else. */
 export interface ObjectRow {
   readonly kind: KindDefinition;
+  /** Of the object, not of the row. */
   readonly uid: string;
+  /** Of a row that is written for the first time; its uid where this is missing. */
+  readonly key?: string;
   readonly groupVersion: string;
   readonly namespace: string;
   readonly name: string;
@@ -21,6 +24,8 @@ export interface ObjectRow {
   readonly columns: readonly ColumnValue[];
   /** Names of the columns that cannot hold what the object has; the json does. */
   readonly unfit?: readonly string[];
+  /** What the json has and the protobuf bytes do not; `unfit` then names the column `proto`. */
+  readonly leftOut?: readonly { readonly path: string; readonly expected: string | undefined }[];
   readonly labels: readonly (readonly [key: string, value: string])[];
   readonly annotations: readonly (readonly [key: string, value: string])[];
   /** `gateClosing` of the storage before the object was read; a write after a later closing is refused. */

@@ -1,5 +1,5 @@
 // The queries that every installation has. Their ids and parameters are an interface: change nothing, add others.
-import type { QueryTemplate } from './query-template.ts';
+import type { QueryTemplate } from './query-template-shape.ts';
 
 const required = { type: 'string' } as const;
 const optional = { type: 'string', optional: 'yes' } as const;

@@ -26,6 +26,17 @@ export class PropagationInvalidError extends CodedError {
   }
 }
 
+/** The disk of the spool is full, broken or silent. */
+export class SpoolDiskError extends CodedError {
+  constructor(what: string, cause?: unknown) {
+    super(
+      'SPOOL_DISK',
+      `The disk for final states (outage.spoolDirectory) cannot be used: ${what}. What it should keep waits for MySQL.`,
+      { retry: 'yes', cause },
+    );
+  }
+}
+
 /** The uninstall was stopped before it was done. */
 export class UninstallStoppedError extends CodedError {
   constructor() {

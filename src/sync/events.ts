@@ -18,6 +18,7 @@ export type EventReason =
   | 'TerminatingBlocked'
   | 'StorageOff'
   | 'StoredAsText'
+  | 'ProtoIncomplete'
   | 'WriteRefused'
   | 'FinalizerRemovedWithDefinition'
   | 'FinalizerRemovedToSpool';
@@ -41,6 +42,8 @@ const meanings: Readonly<Record<EventReason, Meaning>> = {
   StorageOff: { type: 'Warning', action: 'Delete' },
   /** Nested too deeply for a JSON column; the deep part is in the row as text. */
   StoredAsText: { type: 'Warning', action: 'Store' },
+  /** Something in it does not fit the protobuf definitions, or is unknown to them; only the json has it. */
+  ProtoIncomplete: { type: 'Warning', action: 'Store' },
   /** A policy, a webhook or the rights refuse what has to be written to the object; the note has their words. */
   WriteRefused: { type: 'Warning', action: 'Write' },
   /** The finalizer is off because the definition is being removed; the row is kept as evicted. */

@@ -21,6 +21,7 @@ export function readOriginal(kind: KindDefinition, row: OriginalRow, sensitive: 
   const { metadata } = stored;
   const same = content !== undefined && canonicalJson(content) === canonicalJson(stored);
   return {
+    uid: metadata.uid,
     groupVersion: stored.apiVersion,
     namespace: metadata.namespace,
     name: metadata.name,
@@ -84,7 +85,7 @@ function text(value: unknown): string | undefined {
 /** Bytes that say what the json says; the old ones could hold what was masked since, so they never stay beside it. */
 function encoded(kind: KindDefinition, stored: KubernetesObject, proto: Uint8Array | null): Uint8Array {
   try {
-    return encodeObject(kind.kind, stored);
+    return encodeObject(kind.kind, stored, () => undefined);
   } catch (error) {
     if (!(error instanceof CodedError)) throw error;
     return proto !== null && kind.sensitive.length === 0 ? proto : new Uint8Array();

@@ -28,7 +28,7 @@ export async function probe(options: ProbeOptions): Promise<void> {
   const deadline = clock.monotonicMs() + timeoutMs;
   let reported = '';
   for (;;) {
-    const reason = await whyUnguarded(options);
+    const reason = await reasonOf(options);
     if (reason === undefined) return;
     if (reason !== reported) progress(reason);
     reported = reason;
@@ -37,7 +37,16 @@ export async function probe(options: ProbeOptions): Promise<void> {
   }
 }
 
-async function whyUnguarded({ client, namespace }: ProbeOptions): Promise<string | undefined> {
+async function reasonOf({ client, namespace }: ProbeOptions): Promise<string | undefined> {
+  try {
+    return await whyUnguarded(client, namespace);
+  } catch (error) {
+    return messageOf(error);
+  }
+}
+
+/** Why a new object would not be guarded; undefined if it would be. Throws where the API server refuses it. */
+export async function whyUnguarded(client: Pick<KubeClient, 'create'>, namespace: string): Promise<string | undefined> {
   const project = {
     apiVersion: `${GROUP}/${VERSION}`,
     kind: 'Project',
@@ -52,12 +61,7 @@ async function whyUnguarded({ client, namespace }: ProbeOptions): Promise<string
       commit: { gitRef: 'probe', branch: 'probe' },
     },
   };
-  try {
-    const created = await client.create(PROJECTS, namespace, project, { dryRun: true });
-    return hasFinalizer(created)
-      ? undefined
-      : 'a new object is accepted without the finalizer: admission is not installed, or metadata storage is off';
-  } catch (error) {
-    return messageOf(error);
-  }
+  const created = await client.create(PROJECTS, namespace, project, { dryRun: true });
+  if (hasFinalizer(created)) return undefined;
+  return 'a new object is accepted without the finalizer: admission is not installed, or metadata storage is off';
 }

@@ -15,7 +15,10 @@ export function resealRow(kind: KindDefinition, row: SealedRow, sensitive: Sensi
   if (resealed === object) return undefined;
   const sealed = { json: JSON.stringify(resealed), contentHash: contentHash(resealed) };
   try {
-    return { ...sealed, proto: row.proto.length === 0 ? row.proto : encodeObject(kind.kind, resealed) };
+    return {
+      ...sealed,
+      proto: row.proto.length === 0 ? row.proto : encodeObject(kind.kind, resealed, () => undefined),
+    };
   } catch (error) {
     if (!(error instanceof CodedError)) throw error;
     return { ...sealed, proto: new Uint8Array() };

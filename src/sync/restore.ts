@@ -6,6 +6,7 @@ import {
   DELETING_ANNOTATION,
   FINALIZER,
   IMMUTABLE_ANNOTATION,
+  PRIMARY_KEY_ANNOTATION,
   REQUESTED_BY_ANNOTATION,
   RESTORED_FROM_ANNOTATION,
   UNGUARDED_ANNOTATION,
@@ -122,6 +123,7 @@ export function manifestOf(
     [UNGUARDED_ANNOTATION]: _unguarded,
     [REQUESTED_BY_ANNOTATION]: _requester,
     [ALLOW_ARCHIVED_NAME_ANNOTATION]: _beside,
+    [PRIMARY_KEY_ANNOTATION]: _key,
     ...annotations
   } = metadata.annotations ?? {};
   const owners: unknown = metadata['ownerReferences'];
@@ -162,7 +164,7 @@ async function create(
   options: { readonly dryRun: boolean },
 ): Promise<KubernetesObject> {
   try {
-    return await client.create(resource, namespace, manifest, options);
+    return await client.create(resource, namespace, manifest, { ...options, strict: true });
   } catch (error) {
     if (isKubeError(error, 'Conflict')) throw new RestoreConflictError(`${namespace}/${name}`);
     throw error;

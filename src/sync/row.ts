@@ -1,5 +1,5 @@
 import type { KindDefinition } from '../api/kind.ts';
-import { LAST_APPLIED_ANNOTATION } from '../api/names.ts';
+import { LAST_APPLIED_ANNOTATION, PRIMARY_KEY_ANNOTATION } from '../api/names.ts';
 import { type KubernetesObject, type ObjectMeta, withoutManagedFields } from '../api/object.ts';
 import { isStoredAsText, storable } from '../api/storable.ts';
 import { CodedError, messageOf } from '../base/errors.ts';
@@ -7,12 +7,13 @@ import { contentHash } from '../base/hash.ts';
 import type { JsonObject } from '../base/json.ts';
 import type { Logger } from '../base/logger.ts';
 import { encodeObject } from '../proto/encode.ts';
+import type { LeftOut, OnLeftOut } from '../proto/left-out.ts';
 import { columnValues, NO_TIME, storableTime, unfitColumns } from '../storage/columns.ts';
 import type { ObjectRow } from '../storage/row.ts';
 import { maskedValues, type SensitiveValues, sealObject } from '../storage/sensitive.ts';
 
-/** JSON of the object → protobuf bytes of its kind. */
-export type ProtoEncoder = (kind: string, object: JsonObject) => Uint8Array;
+/** JSON of the object → protobuf bytes of its kind; what they do not have is told. */
+export type ProtoEncoder = (kind: string, object: JsonObject, onLeftOut: OnLeftOut) => Uint8Array;
 
 /** Everything MySQL gets to know about this state of the object. */
 export function toRow(
@@ -25,24 +26,46 @@ export function toRow(
   const json = JSON.stringify(stored);
   const { metadata } = stored;
   const columns = columnValues(kind, stored);
-  const unfit = [...unfitColumns(kind, stored, columns), ...(isStoredAsText(stored) ? ['json'] : [])];
+  const leftOut: LeftOut[] = [];
+  const proto = encode(kind.kind, stored as JsonObject, (left) => leftOut.push(left));
+  const wanted = wantedKey(metadata);
+  const unfit = [
+    ...wanted.unfit,
+    ...unfitColumns(kind, stored, columns),
+    ...(isStoredAsText(stored) ? ['json'] : []),
+    ...(leftOut.length === 0 ? [] : ['proto']),
+  ];
   return {
     kind,
     uid: metadata.uid,
+    ...wanted.row,
     groupVersion: stored.apiVersion,
     namespace: metadata.namespace,
     name: metadata.name,
     resourceVersion: metadata.resourceVersion,
     generation: metadata.generation ?? 0,
     createTime: storableTime(metadata.creationTimestamp) ?? NO_TIME,
-    proto: encode(kind.kind, stored as JsonObject),
+    proto,
     json,
     contentHash: contentHash(stored, json),
     columns,
     ...(unfit.length === 0 ? {} : { unfit }),
+    ...(leftOut.length === 0 ? {} : { leftOut }),
     labels: Object.entries(metadata.labels ?? {}),
     annotations: Object.entries(metadata.annotations ?? {}),
   };
+}
+
+/** As in a uid: what a column of this width holds, and what is compared byte by byte. */
+const fitsKey = /^[!-~]{1,64}$/;
+
+function wantedKey({ annotations, uid }: ObjectMeta): {
+  readonly row: Pick<ObjectRow, 'key'>;
+  unfit: readonly string[];
+} {
+  const key = annotations?.[PRIMARY_KEY_ANNOTATION] ?? '';
+  if (key === '' || key === uid) return { row: {}, unfit: [] };
+  return fitsKey.test(key) ? { row: { key }, unfit: [] } : { row: {}, unfit: ['uid'] };
 }
 
 /**
@@ -72,14 +95,13 @@ function withoutLastApplied(metadata: ObjectMeta): ObjectMeta {
 }
 
 /**
- * The protobuf form for readers of the original's `proto` column. An object that has none (a field of another shape
- * than the definitions, which the API server allows once a schema is newer than this program) is stored with an empty
- * one: the json column is complete, and refusing the object would leave it without a row and undeletable.
+ * The protobuf form for readers of the original's `proto` column. An object of a kind without a definition is stored with
+ * an empty one: the json column is complete, and refusing the object would leave it without a row and undeletable.
  */
 export function lenientEncoder(logger: Logger): ProtoEncoder {
-  return (kind: string, object: JsonObject): Uint8Array => {
+  return (kind, object, onLeftOut) => {
     try {
-      return encodeObject(kind, object);
+      return encodeObject(kind, object, onLeftOut);
     } catch (error) {
       if (!(error instanceof CodedError)) throw error;
       logger.warn({ kind, reason: messageOf(error) }, 'Stored without its protobuf form; the json column is complete');

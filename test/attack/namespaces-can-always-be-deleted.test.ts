@@ -5,6 +5,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { type Authority, createAuthority } from '../../hack/local/certificates.ts';
 import { type PodBundle, startPodBundle } from '../../hack/local/pod-bundle.ts';
+import { trustQuery } from '../../hack/local/trust-query.ts';
 import { runUninstall } from '../../src/app/commands/uninstall.ts';
 import { loadConfiguration } from '../../src/config/load.ts';
 import { commandsOf } from '../support/docs-page.ts';
@@ -47,9 +48,7 @@ describe('namespaces can be deleted', () => {
 
   async function installQuery(): Promise<void> {
     await kubectl('apply', '-k', overlay.folder);
-    const caBundle = Buffer.from(authority.caPem).toString('base64');
-    await kubectl('patch', API_SERVICE, '--type=merge', '-p', JSON.stringify({ spec: { caBundle } }));
-    await available();
+    await trustQuery(kubectl, authority.caPem);
   }
 
   /** As after a restart of their nodes. */

@@ -2,7 +2,7 @@
 // finalizer on what is stored. Each attack is tried on the webhook and on the policies that replace it.
 import assert from 'node:assert/strict';
 import { before, it } from 'node:test';
-import { INGESTER_GROUP, INGESTER_VERSION } from '../../src/api/ingester.ts';
+import { INGESTER_GROUP, INGESTER_VERSION } from '../../src/api/ingester/spec.ts';
 import { FINALIZER, UNGUARDED_ANNOTATION } from '../../src/api/names.ts';
 import { defaultKinds } from '../../src/kinds/kinds.ts';
 import { type ApiAnswer, type ApiCall, contentTypes, pathOf } from '../support/api-server.ts';

@@ -76,7 +76,12 @@ describe('a removal without `ingester uninstall`', async () => {
     async () => {
       const chart = join(home, 'chart');
       await writeChart({ kubectl: cluster.controlPlane.kubectl, folder: chart });
-      const small = ['webhook.replicas=1', 'reconciler.replicas=1', 'certManager.enabled=false'];
+      const small = [
+        'webhook.replicas=1',
+        'reconciler.replicas=1',
+        'certManager.enabled=false',
+        'crds.michelangelo=true',
+      ];
       const installed = await helm(
         'install',
         'ingester',

@@ -1,6 +1,6 @@
 // What the promise of the product costs: deletions, evictions and restarts of many objects, on real parts.
-import { defaultKinds } from '../../src/kinds/kinds.ts';
 import { type Bench, type BenchReport, type BenchSize, rounded } from './report.ts';
+import { measureRestart } from './settled.ts';
 import { parallel, resource, uids, World } from './sync-world.ts';
 import { until } from './until.ts';
 
@@ -8,8 +8,6 @@ const OBJECTS = 10_000;
 const EVICTED = 1000;
 const CHANGED = 500;
 const LIMIT_MS = 300_000;
-/** Each look costs the reconciler a page of metrics. */
-const SETTLED_POLL_MS = 100;
 /** Each look costs MySQL a walk over all rows, and more often it would be the load that is measured. */
 const ROWS_POLL_MS = 250;
 
@@ -36,28 +34,10 @@ async function runDeletionBench(report: BenchReport, { objects = OBJECTS }: Benc
 
 /** Nothing changed while it was away, so nothing is written. */
 async function restart(world: World, report: BenchReport, objects: number): Promise<void> {
-  await settled(world);
-  await world.bundle.reconciler.stop();
-  const before = await world.rowWrites();
-  await world.bundle.reconciler.start();
-  const ended = await settled(world);
-  const writes = (await world.rowWrites()) - before;
-  const seconds = (ended - world.startedAt()) / 1000;
-  report.row({
-    what: `cold restart with ${objects} unchanged objects`,
-    seconds: rounded(seconds),
-    'row writes': writes,
-  });
-  report.figure('restart_row_writes', writes);
-}
-
-/** Every list is complete, and no worker is busy or waits for work. */
-function settled(world: World): Promise<number> {
-  const idle = async (): Promise<boolean> => {
-    if (world.comparedKinds() < defaultKinds.length) return false;
-    return (await world.metric('workqueue_depth')) + (await world.metric('controller_runtime_active_workers')) === 0;
-  };
-  return until(idle, LIMIT_MS, 'the reconciler has nothing to do', SETTLED_POLL_MS);
+  const { seconds, rowWrites } = await measureRestart(world);
+  const what = `cold restart with ${objects} unchanged objects`;
+  report.row({ what, seconds: rounded(seconds), 'row writes': rowWrites });
+  report.figure('restart_row_writes', rowWrites);
 }
 
 async function changesWithinOneSecond(world: World, report: BenchReport): Promise<void> {

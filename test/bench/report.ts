@@ -6,6 +6,19 @@ export interface BenchReport {
   row(cells: Readonly<Record<string, string | number>>): void;
   /** One number of the last line of `--json`; undefined where it could not be measured. */
   figure(key: string, value: number | undefined): void;
+  /** A figure that is the median of rounds; the least and the most of them are told with it. */
+  rounds(key: string, values: readonly number[], digits?: number): void;
+  /** One bar of the chart that `--svg` draws. */
+  bar(bar: Bar): void;
+}
+
+export interface Bar {
+  /** Bars of one group stand together. */
+  readonly group: string;
+  /** Bars of one series have one colour. */
+  readonly series: string;
+  /** Of each round; the bar is as long as their median. */
+  readonly values: readonly number[];
 }
 
 export interface BenchSize {
@@ -15,6 +28,8 @@ export interface BenchSize {
 
 export interface Bench {
   readonly name: string;
+  /** Title of the chart, where it draws one. */
+  readonly chart?: string;
   run(report: BenchReport, size: BenchSize): Promise<void>;
 }
 
@@ -26,6 +41,33 @@ export function median(values: readonly number[]): number {
 export function quantile(values: readonly number[], share: number): number {
   const sorted = values.toSorted((left, right) => left - right);
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
+}
+
+/** `0.46 to 0.52`; the value alone where there is only one. */
+export function spread(values: readonly number[], digits = 2): string {
+  const [least, most] = [Math.min(...values), Math.max(...values)].map((value) => String(rounded(value, digits)));
+  return least === most ? String(least) : `${least} to ${most}`;
+}
+
+/**
+ * What each work gives in each round. They take turns, and go the other way about in every second round, so that what else
+ * the machine does meets them alike.
+ */
+export async function inTurns<K extends string, T>(
+  rounds: number,
+  works: Readonly<Record<K, (round: number) => Promise<T>>>,
+): Promise<Readonly<Record<K, readonly T[]>>> {
+  const names = Object.keys(works) as K[];
+  const results = Object.fromEntries(names.map((name) => [name, [] as T[]])) as Record<K, T[]>;
+  for (let round = 0; round < rounds; round += 1) {
+    for (const name of round % 2 === 0 ? names : names.toReversed()) results[name].push(await works[name](round));
+  }
+  return results;
+}
+
+/** Of each round. */
+export function ratios(left: readonly number[], right: readonly number[]): readonly number[] {
+  return left.map((value, round) => value / (right[round] ?? Number.NaN));
 }
 
 export function rounded(value: number, digits = 2): number {

@@ -1,14 +1,18 @@
-// Measures: npm run bench -- <name> [--json] [--objects=<number>]. A table for users; with --json the last line is one
-// object. Fewer objects are for a slow machine.
+// Measures: npm run bench -- <name> [--json] [--objects=<number>] [--svg=<file>]. A table for users; with --json the last
+// line is one object, with --svg the file gets a chart. Fewer objects are for a slow machine.
+import { writeFileSync } from 'node:fs';
 import process from 'node:process';
 import { admissionBench } from './admission.ts';
+import { chartOf } from './chart.ts';
 import { deletionBench } from './deletion.ts';
 import { memoryBench } from './memory.ts';
 import { queryBench } from './query.ts';
-import type { Bench, BenchReport } from './report.ts';
+import { type Bar, type Bench, type BenchReport, median, rounded, spread } from './report.ts';
 import { runtimeBench } from './runtime.ts';
 import { storageBench } from './storage.ts';
 import { syncBench } from './sync.ts';
+import { delayedSyncBench } from './sync-delayed.ts';
+import { largeSyncBench } from './sync-large.ts';
 
 const benches: readonly Bench[] = [
   admissionBench,
@@ -16,12 +20,16 @@ const benches: readonly Bench[] = [
   storageBench,
   queryBench,
   syncBench,
+  delayedSyncBench,
+  largeSyncBench,
   deletionBench,
   memoryBench,
 ];
 
 class TableReport implements BenchReport {
   readonly figures: Record<string, number | null> = {};
+  readonly bars: Bar[] = [];
+  readonly #spreads: Record<string, string> = {};
   readonly #rows: Readonly<Record<string, string | number>>[] = [];
 
   note(text: string): void {
@@ -39,6 +47,15 @@ class TableReport implements BenchReport {
     this.figures[key] = value ?? null;
   }
 
+  rounds(key: string, values: readonly number[], digits = 2): void {
+    this.figure(key, rounded(median(values), digits));
+    this.#spreads[key] = ` (${spread(values, digits)} in ${values.length} rounds)`;
+  }
+
+  bar(bar: Bar): void {
+    this.bars.push(bar);
+  }
+
   flush(): void {
     const columns = [...new Set(this.#rows.flatMap((row) => Object.keys(row)))];
     const lines = [columns, ...this.#rows.map((row) => columns.map((column) => String(row[column] ?? '')))];
@@ -49,23 +66,32 @@ class TableReport implements BenchReport {
       );
       this.note(cells.join('  '));
     }
-    for (const [key, value] of Object.entries(this.figures)) this.note(`${key} = ${value ?? 'not measured'}`);
+    for (const [key, value] of Object.entries(this.figures))
+      this.note(`${key} = ${value ?? 'not measured'}${this.#spreads[key] ?? ''}`);
   }
 }
 
 async function main(argv: readonly string[]): Promise<number> {
   const bench = benches.find(({ name }) => name === argv.find((argument) => !argument.startsWith('--')));
-  const objects = argv.find((argument) => argument.startsWith('--objects='))?.slice('--objects='.length);
-  if (bench === undefined || (objects !== undefined && !/^[1-9]\d*$/.test(objects))) {
+  const option = (name: string): string | undefined =>
+    argv.find((argument) => argument.startsWith(`--${name}=`))?.slice(`--${name}=`.length);
+  const [objects, svg] = [option('objects'), option('svg')];
+  if (bench === undefined || (objects !== undefined && !/^[1-9]\d*$/.test(objects)) || svg === '') {
     const names = benches.map(({ name }) => name).join('|');
-    process.stderr.write(`Usage: npm run bench -- <${names}> [--json] [--objects=<number>]\n`);
+    process.stderr.write(`Usage: npm run bench -- <${names}> [--json] [--objects=<number>] [--svg=<file>]\n`);
     return 2;
   }
   const report = new TableReport();
   await bench.run(report, objects === undefined ? {} : { objects: Number(objects) });
   report.flush();
+  if (svg !== undefined) writeChart(svg, bench, report.bars);
   if (argv.includes('--json')) process.stdout.write(`${JSON.stringify(report.figures)}\n`);
   return 0;
+}
+
+function writeChart(file: string, { name, chart = '' }: Bench, bars: readonly Bar[]): void {
+  if (bars.length === 0) process.stderr.write(`The bench ${name} draws no chart; ${file} was not written.\n`);
+  else writeFileSync(file, chartOf(chart, bars));
 }
 
 process.exitCode = await main(process.argv.slice(2));

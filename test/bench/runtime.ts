@@ -10,7 +10,7 @@ import { kubeconfigText } from '../../hack/local/kubeconfig.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import { CodedError } from '../../src/base/errors.ts';
 import { WorkQueue } from '../../src/runtime/work-queue.ts';
-import type { Bench } from './report.ts';
+import { type Bench, type BenchReport, inTurns, median, ratios } from './report.ts';
 
 /** The first third is not measured, so that both run compiled code. */
 const EVENTS = 150_000;
@@ -68,31 +68,23 @@ async function measure(what: string, kubeconfig: string, count: number): Promise
   return JSON.parse(output) as Figures;
 }
 
-function median(values: readonly number[]): number {
-  return values.toSorted((left, right) => left - right)[Math.floor(values.length / 2)] ?? Number.NaN;
-}
-
-/** Both in turn, so that whatever else the machine does hits them alike. */
-async function compareWithLibrary(): Promise<Figures> {
-  const ours: Figures[] = [];
-  const library: Figures[] = [];
-  const reading: Figures[] = [];
-  for (let round = 0; round < ROUNDS; round += 1) {
-    ours.push(await withServer(0, EVENTS, (kubeconfig) => measure('ours', kubeconfig, EVENTS)));
-    library.push(await withServer(0, EVENTS, (kubeconfig) => measure('library', kubeconfig, EVENTS)));
-    reading.push(await withServer(0, EVENTS, (kubeconfig) => measure('reading', kubeconfig, EVENTS)));
-  }
+async function compareWithLibrary(report: BenchReport): Promise<Figures> {
+  const run = (what: string) => () => withServer(0, EVENTS, (kubeconfig) => measure(what, kubeconfig, EVENTS));
+  const { ours, library, reading } = await inTurns(ROUNDS, {
+    ours: run('ours'),
+    library: run('library'),
+    reading: run('reading'),
+  });
   const of = (runs: readonly Figures[], name: string): number => median(runs.map((run) => run[name] ?? Number.NaN));
-  const ratios = ours.map(
-    (run, round) => (run['cpuMicrosPerEvent'] ?? 0) / (library[round]?.['cpuMicrosPerEvent'] ?? 0),
-  );
+  const cpu = (runs: readonly Figures[]): readonly number[] =>
+    runs.map(({ cpuMicrosPerEvent = Number.NaN }) => cpuMicrosPerEvent);
+  report.rounds('cpu_vs_client_informer_tls', ratios(cpu(ours), cpu(library)));
   return {
     events_per_second: of(ours, 'eventsPerSecond'),
     cpu_us_per_event: of(ours, 'cpuMicrosPerEvent'),
     cpu_us_per_event_reading_objects: of(reading, 'cpuMicrosPerEvent'),
     client_informer_events_per_second: of(library, 'eventsPerSecond'),
     client_informer_cpu_us_per_event: of(library, 'cpuMicrosPerEvent'),
-    cpu_vs_client_informer_tls: median(ratios),
   };
 }
 
@@ -146,7 +138,7 @@ export const runtimeBench: Bench = {
     );
     report.note('Server and client are processes of this machine and share its processors. Figures are medians.');
     for (const part of [compareWithLibrary, measureSync, measureConnections, measureQueue]) {
-      for (const [name, value] of Object.entries(await part())) report.figure(name, value);
+      for (const [name, value] of Object.entries(await part(report))) report.figure(name, value);
     }
   },
 };

@@ -1,6 +1,7 @@
 // The real parts of an end-to-end bench, and what can be asked of them: who has what, and what it cost.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { buffer } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createPool, type Pool, type RowDataPacket } from 'mysql2/promise';
 import { type Bundle, startBundle } from '../../hack/local/bundle.ts';
@@ -26,6 +27,8 @@ const NAMESPACES = 20;
 const CALLERS = 16;
 const ATTEMPTS = 30;
 const RETRY_MS = 1000;
+/** At the end of a list, where its metadata is. */
+const END_BYTES = 4096;
 const CLOCK_TICKS_PER_SECOND = 100;
 const never = new AbortController().signal;
 
@@ -37,6 +40,7 @@ export interface CpuSeconds {
 export class World {
   readonly bundle: Bundle;
   readonly client: KubeClient;
+  readonly #transport: PooledTransport;
   readonly #program: ShippedProgram;
   /** One connection that is kept: to connect anew for each look would take from the processors that are measured. */
   readonly #database: Pool;
@@ -45,9 +49,9 @@ export class World {
     this.bundle = bundle;
     this.#program = program;
     this.#database = connectTo(bundle);
-    this.client = new HttpKubeClient(
-      new PooledTransport({ kubeconfig: bundle.controlPlane.kubeconfig, context: '', clock: systemClock }),
-    );
+    const { kubeconfig } = bundle.controlPlane;
+    this.#transport = new PooledTransport({ kubeconfig, context: '', clock: systemClock });
+    this.client = new HttpKubeClient(this.#transport);
   }
 
   /**
@@ -78,13 +82,14 @@ export class World {
     this.#program.remove();
   }
 
-  /** Creates the objects and answers what the API server made of them. */
+  /** Creates the objects, of about that many bytes before the change, and answers what the API server made of them. */
   create(
     uids: readonly string[],
     change: (object: KubernetesObject) => object = (object) => object,
+    bytes = 2000,
   ): Promise<readonly KubernetesObject[]> {
     return parallel(uids, (uid) => {
-      const { metadata, ...rest } = benchObject(uid, 1, 2000);
+      const { metadata, ...rest } = benchObject(uid, 1, bytes);
       const { name, namespace, labels = {}, annotations = {}, finalizers = [] } = metadata;
       const manifest = { ...rest, metadata: { name, namespace, labels, annotations, finalizers } };
       return this.#createSurely(change(manifest as unknown as KubernetesObject), { resource, namespace, name });
@@ -114,6 +119,32 @@ export class World {
       ({ continueToken } = page);
     } while (continueToken !== undefined);
     return items;
+  }
+
+  /** Seconds that the API server takes for a list of the kind in pages, of which nothing but the bytes are received. */
+  async bareListSeconds(pageObjects: number): Promise<number> {
+    const started = performance.now();
+    let token: string | undefined = '';
+    while (token !== undefined) {
+      const query = { limit: String(pageObjects), ...(token === '' ? {} : { continue: token }) };
+      const path = `/apis/${GROUP}/${VERSION}/${kind.plural}`;
+      const body: Buffer = await buffer(await this.#transport.send({ method: 'GET', path, query }));
+      token = /"continue":"([^"]+)"/.exec(body.subarray(-END_BYTES).toString())?.[1];
+    }
+    return (performance.now() - started) / 1000;
+  }
+
+  /** Calls for single objects of the kind that the API server has answered. */
+  async objectReads(): Promise<number> {
+    const text = await buffer(await this.#transport.send({ method: 'GET', path: '/metrics' }));
+    const lines = text.toString().split('\n');
+    const reads = lines.filter(
+      (line) =>
+        line.startsWith('apiserver_request_total{') &&
+        line.includes(`resource="${kind.plural}"`) &&
+        line.includes('verb="GET"'),
+    );
+    return reads.reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0);
   }
 
   /** Rows as objects; runs as administrator. */
@@ -192,8 +223,17 @@ export class World {
 
   /** When the reconciler last said that it started, in milliseconds since 1970. */
   startedAt(): number {
+    return this.#saidAt('"Reconciler started"');
+  }
+
+  /** When it had compared the last kind. */
+  comparedAt(): number {
+    return this.#saidAt('"Compared with MySQL"');
+  }
+
+  #saidAt(message: string): number {
     const lines = readFileSync(this.bundle.reconciler.logFile, 'utf8').split('\n');
-    const line = lines.findLast((text) => text.includes('"Reconciler started"')) ?? '{}';
+    const line = lines.findLast((text) => text.includes(message)) ?? '{}';
     return Date.parse((JSON.parse(line) as { time: string }).time);
   }
 }

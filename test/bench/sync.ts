@@ -1,26 +1,34 @@
 // End to end: objects in a real API server, rows in a real MySQL, the reconciler as a process with its shipped settings.
-import { createConnection } from 'mysql2/promise';
-import type { ObjectRow } from '../../src/storage/row.ts';
-import { rowOf } from '../support/objects.ts';
-import { prepareBatch, writePrepared } from './ceiling-writer.ts';
-import { type Bench, type BenchReport, type BenchSize, quantile, rounded } from './report.ts';
-import { untilKindsAreFound } from './settled.ts';
-import { type CpuSeconds, kind, resource, uids, World } from './sync-world.ts';
+import {
+  type Bench,
+  type BenchReport,
+  type BenchSize,
+  inTurns,
+  median,
+  quantile,
+  ratios,
+  rounded,
+  spread,
+} from './report.ts';
+import { untilIdle, untilKindsAreFound } from './settled.ts';
+import { measureReplays, replaySizes } from './sync-delayed.ts';
+import { comingRows, inWorld } from './sync-replay.ts';
+import { type CpuSeconds, kind, resource, uids, type World } from './sync-world.ts';
 import { until } from './until.ts';
 
 const OBJECTS = 10_000;
-const CEILING_BATCH = 128;
-const CEILING_LANES = 3;
+/** Creates of one burst: of the objects, one of so many. */
+const BURST_SHARE = 4;
+const BURST_ROUNDS = 5;
+const NONE: CpuSeconds = { ours: Number.NaN, mysql: Number.NaN };
 const UPDATED = 2000;
-const RATES = [100, 200, 400];
+const RATE = 200;
+const OTHER_RATES = [100, 400];
+const LAG_ROUNDS = 5;
 const RATE_SECONDS = 15;
 const OUTAGE_SECONDS = 60;
 const OUTAGE_RATE = 50;
 const LIMIT_MS = 120_000;
-/** Of a replay and of the ceiling, which are compared in turns: what else goes on in the machine meets both. */
-const ROUNDS = 3;
-/** Between two looks at the rows that are there: often enough to be exact to a fiftieth, seldom enough not to matter. */
-const STORED_POLL_MS = 100;
 /** Between two looks at the rows that changed; what is seen late counts as late. */
 const LAG_POLL_MS = 20;
 
@@ -28,11 +36,12 @@ export const syncBench: Bench = { name: 'sync', run: runSyncBench };
 
 async function runSyncBench(report: BenchReport, { objects = OBJECTS }: BenchSize): Promise<void> {
   const peaks: number[] = [];
+  const [small, ...larger] = replaySizes;
   await inWorld(async (world) => {
     report.note(
       `MySQL ${world.bundle.server.version}, durable; ${objects} objects of 2 KB with 8 labels, 4 annotations`,
     );
-    await replays(world, report, objects);
+    await measureReplays(world, report, small, objects);
     await burst(world, report, objects);
     await outage(world, report);
     peaks.push(world.peakMib());
@@ -42,149 +51,103 @@ async function runSyncBench(report: BenchReport, { objects = OBJECTS }: BenchSiz
     await world.create(uids('updated', UPDATED));
     await untilKindsAreFound(world.bundle.controlPlane);
     report.note(`updates over ${UPDATED} objects, the only ones of this cluster`);
-    for (const rate of RATES) await lag(world, report, rate);
+    for (const rate of OTHER_RATES) await lag(world, report, rate);
+    const rounds = [];
+    for (let round = 0; round < LAG_ROUNDS; round += 1) rounds.push(await lag(world, report, RATE));
+    report.rounds(
+      'lag_p99_ms_200',
+      rounds.map(({ p99 }) => p99),
+      0,
+    );
+    report.rounds(
+      'lag_vs_api_p99_200',
+      rounds.map(({ ratio }) => ratio),
+    );
     peaks.push(world.peakMib());
   });
+  for (const size of larger) await inWorld((world) => measureReplays(world, report, size, objects));
   report.figure('rss_mib', rounded(Math.max(...peaks), 0));
 }
 
-/** A cluster and a database of their own. */
-async function inWorld(work: (world: World) => Promise<void>): Promise<void> {
-  const world = await World.start();
-  try {
-    await work(world);
-  } finally {
-    await world.stop();
-  }
-}
-
-/** Objects a second of bare multi-row inserts of these rows, all ready before the clock starts. */
-async function measureCeiling(world: World, rows: readonly ObjectRow[]): Promise<number> {
-  const { server, database } = world.bundle;
-  const access = {
-    host: server.host,
-    port: server.port,
-    database: database.name,
-    ...database.writer,
-    charset: 'utf8mb4_bin',
-  };
-  const connections = await Promise.all(Array.from({ length: CEILING_LANES }, () => createConnection(access)));
-  const batches = Array.from({ length: Math.ceil(rows.length / CEILING_BATCH) }, (_, index) =>
-    prepareBatch(rows.slice(index * CEILING_BATCH, (index + 1) * CEILING_BATCH)),
-  );
-  const started = performance.now();
-  const entries = batches.values();
-  await Promise.all(
-    connections.map(async (connection) => {
-      for (const batch of entries) await writePrepared(connection, batch);
-    }),
-  );
-  const perSecond = rows.length / ((performance.now() - started) / 1000);
-  for (const connection of connections) connection.destroy();
-  await world.clearTables();
-  return perSecond;
-}
-
-interface Replay {
-  readonly perSecond: number;
-  readonly cpu: CpuSeconds;
-}
-
-/** Existing objects into an empty database, against bare inserts of the same rows. The last replay's rows stay. */
-async function replays(world: World, report: BenchReport, objects: number): Promise<void> {
-  const creating = performance.now();
-  const created = await world.create(uids('replay', objects));
-  report.note(`created ${objects} objects in ${rounded((performance.now() - creating) / 1000, 1)} s`);
-  await untilKindsAreFound(world.bundle.controlPlane);
-  const rows = created.map(rowOf);
-  const rounds: { readonly replay: Replay; readonly ceiling: number }[] = [];
-  for (let round = 1; round <= ROUNDS; round += 1) {
-    if (round > 1) await world.bundle.reconciler.stop();
-    await world.clearTables();
-    const ceiling = await measureCeiling(world, rows);
-    const replay = await measureReplay(world, objects);
-    rounds.push({ replay, ceiling });
-    report.row({ phase: `bare inserts (ceiling), round ${round}`, 'objects/s': rounded(ceiling, 0) });
-    report.row({
-      phase: `replay of ${objects}, round ${round}`,
-      'objects/s': rounded(replay.perSecond, 0),
-      seconds: rounded(objects / replay.perSecond),
-      'our CPU s/1000': rounded((replay.cpu.ours / objects) * 1000),
-      'MySQL CPU s/1000': rounded((replay.cpu.mysql / objects) * 1000),
-      'peak MiB': rounded(world.peakMib(), 0),
-    });
-  }
-  const median = (values: readonly number[]): number => quantile(values, 0.5);
-  report.figure('replay_vs_ceiling', rounded(median(rounds.map(({ replay, ceiling }) => replay.perSecond / ceiling))));
-  const cpu = median(rounds.map(({ replay }) => replay.cpu.ours));
-  report.figure('replay_cpu_s_per_1k', rounded((cpu / objects) * 1000, 3));
-}
-
-/** From the moment the reconciler says that it works. Its processor time is that of its start too. */
-async function measureReplay(world: World, objects: number): Promise<Replay> {
-  const mysqlBefore = world.cpu().mysql;
-  const stored = await comingRows(world, objects);
-  const starting = world.bundle.reconciler.start();
-  const ended = await stored('every object has a row');
-  await starting;
-  const { ours, mysql } = world.cpu();
-  const seconds = (ended - world.startedAt()) / 1000;
-  return { perSecond: objects / seconds, cpu: { ours, mysql: mysql - mysqlBefore } };
-}
-
-/**
- * Asked before the rows come; the answer waits until the table has this many. They are counted only when as many were
- * inserted: counting reads every row, and took an eighth of the server from what was measured.
- */
-async function comingRows(world: World, rows: number): Promise<(what: string) => Promise<number>> {
-  const wanted = (await world.inserted()) + rows - (await world.count());
-  const there = async (): Promise<boolean> => (await world.inserted()) >= wanted && (await world.count()) === rows;
-  return (what) => until(there, LIMIT_MS, what, STORED_POLL_MS);
-}
-
+/** As many creates as the API server takes, by turns with the reconciler and without it. */
 async function burst(world: World, report: BenchReport, objects: number): Promise<void> {
-  const before = world.cpu();
-  const allStored = await comingRows(world, 2 * objects);
-  const started = Date.now();
-  await world.create(uids('burst', objects));
-  const created = Date.now();
-  const stored = await allStored('the burst is stored');
-  const after = world.cpu();
-  const seconds = (stored - started) / 1000;
+  const count = Math.ceil(objects / BURST_SHARE);
+  const names = (name: string, round: number): readonly string[] => uids(`${name}-${round}`, count);
+  const { alone, beside } = await inTurns(BURST_ROUNDS, {
+    alone: async (round) => {
+      await world.bundle.reconciler.stop();
+      return { created: await createdPerSecond(world, names('alone', round)), behindMs: Number.NaN, cpu: NONE };
+    },
+    beside: async (round) => {
+      await world.bundle.reconciler.start();
+      await untilIdle(world);
+      const before = world.cpu();
+      const allStored = await comingRows(world, (await world.count()) + count);
+      const created = await createdPerSecond(world, names('beside', round));
+      const ended = Date.now();
+      const behindMs = (await allStored('the burst is stored')) - ended;
+      const after = world.cpu();
+      return { created, behindMs, cpu: { ours: after.ours - before.ours, mysql: after.mysql - before.mysql } };
+    },
+  });
+  const per1000 = (pick: (cpu: CpuSeconds) => number): number =>
+    rounded((median(beside.map(({ cpu }) => pick(cpu))) / count) * 1000);
+  const [bare, rates] = [alone, beside].map((of) => of.map(({ created }) => created)) as [number[], number[]];
+  report.row({ phase: 'creates, API server alone', 'objects/s': rounded(median(bare), 0), spread: spread(bare, 0) });
   report.row({
-    phase: `burst of ${objects} creates`,
-    'objects/s': rounded(objects / seconds, 0),
-    seconds: rounded(seconds),
-    'behind ms': stored - created,
-    'our CPU s/1000': rounded(((after.ours - before.ours) / objects) * 1000),
-    'MySQL CPU s/1000': rounded(((after.mysql - before.mysql) / objects) * 1000),
+    phase: `bursts of ${count} creates`,
+    'objects/s': rounded(median(rates), 0),
+    spread: spread(rates, 0),
+    'behind ms': median(beside.map(({ behindMs }) => behindMs)),
+    'our CPU s/1000': per1000(({ ours }) => ours),
+    'MySQL CPU s/1000': per1000(({ mysql }) => mysql),
     'peak MiB': rounded(world.peakMib(), 0),
   });
+  report.rounds('burst_vs_api_alone', ratios(rates, bare));
 }
 
-/** Updates at a steady rate, whatever the answers take. Resolves when all were answered. */
+async function createdPerSecond(world: World, names: readonly string[]): Promise<number> {
+  const started = performance.now();
+  await world.create(names);
+  return (names.length / (performance.now() - started)) * 1000;
+}
+
+/** Updates at a steady rate, whatever the answers take. Resolves with the milliseconds that each answer took. */
 async function update(
   world: World,
   rate: number,
   seconds: number,
   answered: (uid: string, version: string) => void,
-): Promise<void> {
+): Promise<readonly number[]> {
   const objects = (await world.objects()).slice(0, UPDATED);
-  const calls: Promise<unknown>[] = [];
+  const calls: Promise<number>[] = [];
   const started = performance.now();
   for (let index = 0; index < rate * seconds; index += 1) {
     const wait = started + (index * 1000) / rate - performance.now();
     if (wait > 1) await new Promise((resolve) => setTimeout(resolve, wait));
     const { namespace, name } = objects[index % objects.length]!.metadata;
     const patch = { spec: { input: { attempt: index } }, metadata: { labels: { round: `r${rate}-${index}` } } };
+    const asked = performance.now();
     const call = world.client.mergePatch({ resource, namespace, name }, patch);
-    calls.push(call.then(({ metadata }) => answered(metadata.uid, metadata.resourceVersion)));
+    calls.push(
+      call.then(({ metadata }) => {
+        answered(metadata.uid, metadata.resourceVersion);
+        return performance.now() - asked;
+      }),
+    );
   }
-  await Promise.all(calls);
+  return Promise.all(calls);
 }
 
-/** Milliseconds from the answer of the API server until the row can be read. */
-async function lag(world: World, report: BenchReport, rate: number): Promise<void> {
+/**
+ * Milliseconds from the answer of the API server until the row can be read. Returns the p99 of them, and their ratio to the
+ * p99 of what the API server takes for its answers.
+ */
+async function lag(
+  world: World,
+  report: BenchReport,
+  rate: number,
+): Promise<{ readonly p99: number; readonly ratio: number }> {
   const waiting = new Map<string, { readonly version: bigint; readonly at: number }[]>();
   const lags: number[] = [];
   let writing = true;
@@ -214,7 +177,7 @@ async function lag(world: World, report: BenchReport, rate: number): Promise<voi
   };
   const watching = watch();
   const before = world.cpu();
-  await update(world, rate, RATE_SECONDS, (uid, version) => {
+  const answers = await update(world, rate, RATE_SECONDS, (uid, version) => {
     waiting.set(uid, [...(waiting.get(uid) ?? []), { version: BigInt(version), at: Date.now() }]);
   });
   writing = false;
@@ -227,11 +190,14 @@ async function lag(world: World, report: BenchReport, rate: number): Promise<voi
     'lag p50 ms': rounded(quantile(lags, 0.5), 0),
     'lag p99 ms': rounded(quantile(lags, 0.99), 0),
     'lag max ms': rounded(Math.max(...lags), 0),
+    'API p50 ms': rounded(quantile(answers, 0.5), 0),
+    'API p99 ms': rounded(quantile(answers, 0.99), 0),
     'our CPU s/1000': rounded(((after.ours - before.ours) / count) * 1000),
     'MySQL CPU s/1000': rounded(((after.mysql - before.mysql) / count) * 1000),
     'peak MiB': rounded(world.peakMib(), 0),
   });
-  if (rate === 200) report.figure('lag_p99_ms_200', rounded(quantile(lags, 0.99), 0));
+  const p99 = quantile(lags, 0.99);
+  return { p99, ratio: p99 / quantile(answers, 0.99) };
 }
 
 /** MySQL is killed while objects change; how long after its return the database is equal to the API server. */

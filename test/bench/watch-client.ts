@@ -4,7 +4,7 @@
 //   ours       watch → informer → queue → controller → no-op reconcile
 //   reading    the same with a reconcile that reads the whole object
 //   library    the informer of @kubernetes/client-node, counting events
-//   sync       streaming list of many objects → queue → no-op reconcile, and the memory they cost when idle
+//   sync       list of many objects in pages → queue → no-op reconcile, and the memory they cost when idle
 //   calls      a thousand calls and the connections they opened
 import { KubeConfig, makeInformer } from '@kubernetes/client-node';
 import { systemClock } from '../../src/base/clock.ts';

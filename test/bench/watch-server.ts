@@ -61,16 +61,6 @@ function objectText(index: number, version: number): string {
   });
 }
 
-function bookmark(version: number): string {
-  const annotations = { 'k8s.io/initial-events-end': 'true' };
-  const object = {
-    apiVersion: 'michelangelo.api/v2',
-    kind: 'Model',
-    metadata: { resourceVersion: String(version), annotations },
-  };
-  return `${JSON.stringify({ type: 'BOOKMARK', object })}\n`;
-}
-
 const line = (type: string, index: number, version: number): string =>
   `{"type":"${type}","object":${objectText(index, version)}}\n`;
 
@@ -83,14 +73,19 @@ async function send(response: ServerResponse, count: number, lineOf: (index: num
   }
 }
 
-async function watch(response: ServerResponse, streamingList: boolean): Promise<void> {
-  if (streamingList) {
-    await send(response, listed, (index) => line('ADDED', index, index + 1));
-    response.write(bookmark(listed + 1));
-  }
-  const first = listed + 2;
+async function watch(response: ServerResponse): Promise<void> {
   const type = (index: number): string => (index < NAMES && listed === 0 ? 'ADDED' : 'MODIFIED');
-  await send(response, events, (index) => line(type(index), index % NAMES, first + index));
+  await send(response, events, (index) => line(type(index), index % NAMES, listed + 2 + index));
+}
+
+/** A page of the objects that there are before the events. */
+function list(query: URLSearchParams): string {
+  const from = Number(query.get('continue') ?? 0);
+  const end = Math.min(listed, from + Number(query.get('limit') ?? listed));
+  const items = Array.from({ length: end - from }, (_, offset) => objectText(from + offset, from + offset + 1));
+  const metadata = { resourceVersion: String(listed + 1), ...(end < listed ? { continue: String(end) } : {}) };
+  const envelope = JSON.stringify({ apiVersion: 'michelangelo.api/v2', kind: 'ModelList', metadata });
+  return `${envelope.slice(0, -1)},"items":[${items.join(',')}]}`;
 }
 
 let connections = 0;
@@ -103,10 +98,9 @@ const server = createServer(
       response.end(JSON.stringify({ connections }));
     } else if (url.searchParams.get('watch') === 'true') {
       response.flushHeaders();
-      void watch(response, url.searchParams.get('sendInitialEvents') === 'true');
+      void watch(response);
     } else {
-      const metadata = { resourceVersion: '1' };
-      response.end(JSON.stringify({ apiVersion: 'michelangelo.api/v2', kind: 'ModelList', metadata, items: [] }));
+      response.end(list(url.searchParams));
     }
   },
 );

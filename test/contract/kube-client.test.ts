@@ -265,18 +265,6 @@ describe('with a real control plane', () => {
     }
   });
 
-  it('streams the existing objects, then the bookmark that ends them', async () => {
-    const stop = new AbortController();
-    const options = { namespace: NS, resourceVersion: '', sendInitialEvents: true, timeoutSeconds: 60 };
-    const seen: string[] = [];
-    for await (const events of client.watch(resource, options, stop.signal)) {
-      seen.push(...events.map(({ type }) => type));
-      if (events.some((event) => event.type === 'BOOKMARK' && event.initialEventsEnd)) break;
-    }
-    assert.ok(seen.length > 1);
-    assert.ok(seen.slice(0, -1).every((type) => type === 'ADDED'));
-  });
-
   it('reads and writes objects of the core group and of the cluster', async () => {
     const object = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'core' }, data: { a: 'b' } };
     await client.create(configMaps, NS, object);

@@ -56,7 +56,7 @@ export function storageAuditContract(suite: string, storageFor: () => MetadataSt
     });
 
     it('have namespace, name, version and state', async () => {
-      const [found] = await storageFor().identities(kind, { states, afterUid: 'identity-00', limit: 1 });
+      const [found] = await storageFor().identities(kind, { states, afterKey: 'identity-00', limit: 1 });
       assert.deepEqual(found, {
         uid: 'identity-01',
         namespace: 'a-namespace',
@@ -68,17 +68,33 @@ export function storageAuditContract(suite: string, storageFor: () => MetadataSt
 
     it('come in pages without a gap or a repeat', async () => {
       const seen: string[] = [];
-      for (let afterUid = 'identity-'; ; ) {
-        const page = await storageFor().identities(kind, { states: ['evicted', 'live'], afterUid, limit: 2 });
+      for (let afterKey = 'identity-'; ; ) {
+        const page = await storageFor().identities(kind, { states: ['evicted', 'live'], afterKey, limit: 2 });
         seen.push(...ours(page).map(({ uid }) => uid));
         const last = page.at(-1);
         if (last === undefined) break;
-        afterUid = last.uid;
+        afterKey = last.uid;
       }
       assert.deepEqual(
         seen,
         all.filter(({ state }) => state === 'evicted' || state === 'live').map(({ uid }) => uid),
       );
+    });
+
+    it('of given uids are those of them that are stored in the states asked for', async () => {
+      for (const length of [0, 1, 3, 300]) {
+        const others = Array.from({ length }, (_, index) => `other-${index}`);
+        const uids = [...others, 'identity-08', 'identity-00', 'identity-01 ', 'identity-03', 'identity-09'];
+        const found = await storageFor().identities(kind, { states: ['live', 'deleted'], uids, limit: 1000 });
+        assert.deepEqual(
+          found.map(({ uid, state }) => ({ uid, state })),
+          [
+            { uid: 'identity-00', state: 'live' },
+            { uid: 'identity-08', state: 'live' },
+          ],
+        );
+      }
+      assert.deepEqual(await storageFor().identities(kind, { states, uids: [], limit: 10 }), []);
     });
 
     it('are refused in pages out of bounds', async () => {

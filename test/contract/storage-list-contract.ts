@@ -156,6 +156,12 @@ export function storageListContract(name: string, storageFor: () => MetadataStor
         [0, 3, 6, 9],
       ],
       ['like', { field: 'spec.algorithm', operator: 'like', value: 'Other%' }, [6, 7, 8, 9, 10]],
+      [
+        'like, of an escaped wildcard',
+        { field: 'spec.algorithm', operator: 'like', value: String.raw`Other\_1%` },
+        [10],
+      ],
+      ['like, of an escaped %', { field: 'spec.algorithm', operator: 'like', value: String.raw`Other\%` }, []],
       ['is null', { field: 'spec.owner.name', operator: 'isNull' }, [0, 3, 6, 9]],
       ['is not null', { field: 'spec.owner.name', operator: 'isNotNull' }, [1, 2, 4, 5, 7, 8, 10]],
       ['time', { field: 'metadata.creationTimestamp', operator: '>=', value: '2026-01-04T00:00:00Z' }, [3, 7]],

@@ -1,15 +1,21 @@
 // Every way to create an object ends with the finalizer on it, for each of the 13 plurals.
 import assert from 'node:assert/strict';
+import type { RequestListener } from 'node:http';
 import { before, describe, it } from 'node:test';
+import { createAuthority } from '../../hack/local/certificates.ts';
 import { FINALIZER } from '../../src/api/names.ts';
 import type { KubernetesObject } from '../../src/api/object.ts';
+import type { JsonObject, JsonValue } from '../../src/base/json.ts';
 import { defaultKinds } from '../../src/kinds/kinds.ts';
 import { contentTypes, pathOf } from '../support/api-server.ts';
+import { reviewedIn, startBadWebhook } from '../support/bad-webhook.ts';
 import { aManifest, kind } from '../support/cluster.ts';
+import { eventually } from '../support/eventually.ts';
 import { useAdmission } from '../support/use-admission.ts';
 
 const NS = 'creates';
 const Model = kind('Model');
+const Run = kind('PipelineRun');
 const APPLY = `?fieldManager=a-test&force=true`;
 
 describe('creating objects on a real API server', () => {
@@ -82,12 +88,75 @@ describe('creating objects on a real API server', () => {
     assert.equal(await admission().metric(decided), before + 1);
   });
 
-  it('14: the webhook is not called for an object that already carries the finalizer', async () => {
-    const before = await admission().calls();
+  it('14: an ordinary create makes one call, also where the object already carries the finalizer', async () => {
+    const before = [await admission().calls(), await admission().calls('/validate')] as const;
     const { metadata } = await create(model({ name: 'carries', finalizers: ['example.com/a', FINALIZER] }));
     assert.deepEqual(metadata.finalizers, ['example.com/a', FINALIZER]);
-    assert.equal(await admission().calls(), before);
+    await create(model({ name: 'carries-not' }));
+    assert.deepEqual([await admission().calls(), await admission().calls('/validate')], [before[0] + 2, before[1]]);
   });
+
+  it('14: what a webhook that is called later makes of a new object is judged too', async () => {
+    const nested = Array.from({ length: 40 }).reduce<JsonValue>((inner) => ({ a: inner }), 1);
+    const stop = await mutateLater({
+      marks: { path: '/metadata/annotations', value: { 'michelangelo/Deleting': 'true' } },
+      nests: { path: '/spec', value: { input: nested } },
+    });
+    try {
+      for (const [name, message] of [
+        ['marks', /must not carry michelangelo.Deleting.*#protect-marks/],
+        ['nests', /nested deeper than 30 levels.*#nesting-depth/],
+      ] as const) {
+        await eventually(async () => {
+          const path = `${pathOf(Run, NS)}?dryRun=All`;
+          const { status, body } = await admission().api.call({
+            method: 'POST',
+            path,
+            body: aManifest('PipelineRun', NS, name),
+          });
+          assert.equal(status, 403, body.message);
+          assert.match(body.message ?? '', message);
+        });
+      }
+    } finally {
+      await stop();
+    }
+  });
+
+  /** Another vendor's webhook, which the API server calls after ours: what it adds to the object of a name. */
+  const mutateLater = async (additions: Readonly<Record<string, JsonObject>>): Promise<() => Promise<void>> => {
+    const authority = await createAuthority('later-webhook-ca');
+    const listener: RequestListener = (call, answer) => {
+      void reviewedIn(call).then(({ uid, name }) => {
+        const patch = Buffer.from(JSON.stringify([{ op: 'add', ...additions[name] }])).toString('base64');
+        const response = { uid, allowed: true, ...(name in additions ? { patchType: 'JSONPatch', patch } : {}) };
+        answer.setHeader('content-type', 'application/json');
+        answer.end(JSON.stringify({ apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview', response }));
+      });
+    };
+    const server = await startBadWebhook({ authority, listener });
+    const path = '/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations';
+    const rule = { apiGroups: ['michelangelo.api'], apiVersions: ['v2'], operations: ['CREATE'], resources: ['*'] };
+    const webhook = {
+      name: 'later.example.com',
+      admissionReviewVersions: ['v1'],
+      sideEffects: 'None',
+      clientConfig: { url: server.url, caBundle: Buffer.from(authority.caPem).toString('base64') },
+      rules: [rule],
+      failurePolicy: 'Ignore',
+    };
+    const body = {
+      apiVersion: 'admissionregistration.k8s.io/v1',
+      kind: 'MutatingWebhookConfiguration',
+      metadata: { name: 'zz-later' },
+      webhooks: [webhook],
+    };
+    await admission().api.must({ method: 'POST', path, body });
+    return async () => {
+      await admission().api.must({ method: 'DELETE', path: `${path}/zz-later` });
+      server.close();
+    };
+  };
 
   it('keeps the finalizers of others and adds our finalizer once', async () => {
     const finalizersOf = async (name: string, finalizers: readonly string[] | null): Promise<unknown> =>
@@ -102,14 +171,14 @@ describe('creating objects on a real API server', () => {
     assert.deepEqual(await finalizersOf('twice', [FINALIZER, FINALIZER]), [FINALIZER, FINALIZER]);
   });
 
-  it('15: refuses an object that is created with a mark, however it is created', async () => {
+  it('15: refuses an object that is created to be deleted, however it is created, and guards one created to be evicted', async () => {
     for (const mark of ['michelangelo/Deleting', 'michelangelo/Immutable']) {
       const annotations = { [mark]: 'true' };
       const named = { ...model({ name: 'born-marked', annotations }) };
       const applied = { method: 'PATCH', path: `${pathOf(Model, NS, 'born-marked')}${APPLY}` } as const;
       const answers = [
-        await admission().api.call({ method: 'POST', path: pathOf(Model, NS), body: named }),
         await admission().api.call({ method: 'POST', path: `${pathOf(Model, NS)}?dryRun=All`, body: named }),
+        await admission().api.call({ method: 'POST', path: pathOf(Model, NS), body: named }),
         await admission().api.call({
           ...{ method: 'POST', path: pathOf(Model, NS) },
           body: model({ generateName: 'born-', annotations }),
@@ -117,11 +186,17 @@ describe('creating objects on a real API server', () => {
         await admission().api.call({ ...applied, body: named, contentType: contentTypes.apply }),
       ];
       for (const { status, body } of answers) {
+        if (mark === 'michelangelo/Immutable') {
+          assert.ok(status < 300, body.message);
+          assert.deepEqual(body.metadata.finalizers, [FINALIZER]);
+          continue;
+        }
         assert.equal(status, 403, body.message);
-        assert.match(body.message ?? '', /a new object must not carry/);
+        assert.match(body.message ?? '', /a new object must not (carry|be marked)/);
       }
+      if (mark === 'michelangelo/Immutable') continue;
+      assert.equal((await admission().api.call({ method: 'GET', path: pathOf(Model, NS, 'born-marked') })).status, 404);
     }
-    assert.equal((await admission().api.call({ method: 'GET', path: pathOf(Model, NS, 'born-marked') })).status, 404);
   });
 
   it('16: guards a create through another served version of the API', async () => {

@@ -80,7 +80,7 @@ describe('the Helm chart', async () => {
       'image.digest=sha256:abc',
       'webhook.replicas=5',
       'webhook.failurePolicy=Ignore',
-      'crds.enabled=false',
+      'crds.ingester=false',
     ];
     const manifests = manifestsOf(await template(...values, 'certManager.enabled=false', 'mysql.secretName=ours'));
     assert.ok(manifests.every(({ kind }) => kind !== 'CustomResourceDefinition' && kind !== 'Certificate'));
@@ -92,6 +92,41 @@ describe('the Helm chart', async () => {
     assert.match(text, /"items":\[\{"key":"password","path":"password"\}\],"name":"ours"/);
     assert.match(JSON.stringify(named('MutatingWebhookConfiguration ingester-finalizer')), /"failurePolicy":"Ignore"/);
     named(`Job ${namespace}/ingester-certificates-1`);
+  });
+
+  it(
+    'puts pull secrets, node selectors and tolerations into every pod, and only where they are given',
+    options,
+    async () => {
+      const given = [
+        'pods.imagePullSecrets[0].name=registry',
+        'pods.nodeSelector.disk=fast',
+        'pods.tolerations[0].key=ml',
+        'pods.tolerations[0].operator=Exists',
+      ];
+      const podsOf = async (...values: readonly string[]): Promise<readonly object[]> =>
+        manifestsOf(await template(...everything, 'certManager.enabled=false', ...values))
+          .filter(({ kind }) => ['Deployment', 'Job'].includes(kind))
+          .map(({ spec }) => (spec as unknown as { template: { spec: object } }).template.spec);
+      const wanted = {
+        imagePullSecrets: [{ name: 'registry' }],
+        nodeSelector: { disk: 'fast' },
+        tolerations: [{ key: 'ml', operator: 'Exists' }],
+      };
+      const pods = await podsOf(...given);
+      assert.ok(pods.length > 5);
+      for (const pod of pods) assert.deepEqual({ ...pod, ...wanted }, pod);
+      for (const pod of await podsOf()) for (const key of Object.keys(wanted)) assert.ok(!(key in pod), key);
+    },
+  );
+
+  it('refuses values that it does not have, and of another type', options, async () => {
+    await assert.rejects(
+      template('webhook.replica=5'),
+      /additional properties 'replica' not allowed|replica is not allowed/i,
+    );
+    await assert.rejects(template('query.enabled=perhaps'), /boolean/);
+    await template('reconciler.config.metadataStorage.enableMetadataStorage=false', 'global.anything=1');
   });
 
   it(
@@ -115,7 +150,7 @@ describe('the Helm chart', async () => {
 
   it('is installed, and leaves the definitions when it is removed', options, async () => {
     // There is no node here, so nothing that waits for pods.
-    const values = ['--set', 'certManager.enabled=false', '--no-hooks'];
+    const values = ['--set', 'certManager.enabled=false,crds.michelangelo=true', '--no-hooks'];
     await helm('install', release, chart, '--create-namespace', ...values);
     const definitions = ['get', 'crd', '-o', 'name'];
     const { stdout: installed } = await controlPlane.kubectlRun(definitions);

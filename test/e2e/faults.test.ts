@@ -73,6 +73,13 @@ describe('the bundle under faults', () => {
     assert.equal(status, 200);
     assert.match(body, /controller_runtime_reconcile_total\{controller="ingester_Model",result="success"\} [1-9]/);
     assert.match(body, /controller_runtime_reconcile_errors_total\{controller="ingester_RayJob"\} 0/);
+    assert.match(body, /ingester_change_lag_seconds_count\{kind="Model"\} [1-9]/);
+    assert.match(body, /ingester_unstored_changes\{kind="RayJob"\} 0/);
+    assert.match(body, /ingester_objects\{kind="Model"\} [1-9]/);
+    assert.match(body, /ingester_storage_available 1/);
+    assert.match(body, /ingester_commits_total\{outcome="committed"\} [1-9]/);
+    assert.match(body, /ingester_build_info\{version="[\d.]+",commit="",node="v[\d.]+"\} 1/);
+    assert.match(body, /process_resident_memory_bytes [1-9]/);
     assert.match(body, /workqueue_adds_total\{name="ingester_Model",controller="ingester_Model"\} [1-9]/);
     assert.match(body, /rest_client_requests_total\{code="200",method="GET",host="127\.0\.0\.1:\d+"\} [1-9]/);
   });

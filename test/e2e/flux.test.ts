@@ -161,7 +161,7 @@ describe('Flux', { skip }, () => {
     );
     await applied('ingester-instances', await flux.commit());
     await eventually(async () => assert.equal(await get('modelfamilys', 'ingester-test-model-family'), undefined));
-    assert.notEqual((await rowOf('modelfamily', 'ingester-test-model-family'))['delete_time'], null);
+    assert.notEqual((await rowOf('model_family', 'ingester-test-model-family'))['delete_time'], null);
   });
 
   it('ends with the instances when their Kustomization is deleted, and leaves the bundle where it is', async () => {

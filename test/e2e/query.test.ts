@@ -200,6 +200,20 @@ describe('the query API', () => {
       );
     });
 
+    it('counts objects in groups', async () => {
+      const path = `${PATH}/namespaces/ml/models/-/aggregate?groupBy=spec.algorithm,created.month&namePrefix=e`;
+      const { kind: what, items } = JSON.parse(await cluster.kubectl('get', '--raw', path)) as {
+        readonly kind: string;
+        readonly items: readonly { readonly count: number; readonly group: Readonly<Record<string, string>> }[];
+      };
+      assert.equal(what, 'StoredAggregate');
+      assert.deepEqual(
+        items.map(({ group, count }) => [group['spec.algorithm'], count]),
+        [['evicted-algorithm', 1]],
+      );
+      assert.match(items[0]?.group['created.month'] ?? '', /^\d{4}-\d\d$/);
+    });
+
     it('waits for a write that the client names by its resourceVersion', async () => {
       await cluster.apply(aManifest('Model', 'waiting', 'written'));
       const written = await cluster.get(kind('Model'), 'waiting', 'written');

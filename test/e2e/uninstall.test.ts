@@ -139,7 +139,7 @@ describe('ingester uninstall', () => {
       await bundle().database.query(`TRUNCATE ${table}`);
     await bundle().reconciler.start();
     await eventually(async () => assert.equal((await cluster.rows(model, NS)).length, COUNT - 1), 120_000);
-    assert.match(cluster.reconcilerLog(), /MySQL has no Model and the cluster has 999: storing all of them/);
+    assert.match(cluster.reconcilerLog(), /MySQL has no Model and the cluster has some: storing all of them/);
   });
 
   it('can be undone by a command', async () => {

@@ -73,7 +73,8 @@ describe('the validating rules on a real API server', () => {
         metadata: { name: 'ray', namespace: NS, annotations },
         spec: { rayVersion },
       });
-    const message = /^spec\.rayVersion 2\.9\.0 -> 2\.8\.0 is a downgrade; to permit it set annotation .*=2\.8\.0$/;
+    const message =
+      /^spec\.rayVersion 2\.9\.0 -> 2\.8\.0 is a downgrade; to permit it set annotation .*=2\.8\.0 \(docs\/admission\.md#[a-z-]+\)$/;
     const versionOf = async (): Promise<unknown> =>
       ((await cluster.get(kind('RayCluster'), NS, 'ray')) as KubernetesObject & { spec: { rayVersion: string } }).spec
         .rayVersion;
@@ -161,14 +162,11 @@ describe('the validating rules on a real API server', () => {
       }
     });
 
-    it('refuses an object that is created with a mark', async () => {
-      for (const name of marks) {
-        const metadata = { name: 'born-marked', namespace: NS, annotations: { [name]: 'true' } };
-        const manifest = aManifest('Model', NS, 'born-marked', { metadata });
-        for (const args of [['create'], ['apply'], ['apply', '--server-side']]) {
-          assertRefused(await withInput(manifest, ...args), /a new object must not carry/);
-        }
-      }
+    it('refuses an object that is created to be deleted', async () => {
+      const metadata = { name: 'born-marked', namespace: NS, annotations: { 'michelangelo/Deleting': 'true' } };
+      const manifest = aManifest('Model', NS, 'born-marked', { metadata });
+      for (const args of [['create'], ['apply'], ['apply', '--server-side']])
+        assertRefused(await withInput(manifest, ...args), /a new object must not carry/);
     });
 
     it('warns of a mark whose value does nothing', async () => {
@@ -176,6 +174,17 @@ describe('the validating rules on a real API server', () => {
       const value = { metadata: { annotations: { 'michelangelo/Deleting': 'True' } } };
       assertAllowed(await merge('models.michelangelo.api', 'almost-marked', value), /Warning: .*no effect/);
     });
+  });
+
+  it('known-names: an update that brings a name which nothing reads is warned about, and asked about once', async () => {
+    await create('Model', 'slip');
+    const slip = { metadata: { annotations: { 'michelangelo/deleting': 'true' } } };
+    const warning = /Warning: the annotation michelangelo\/deleting has no effect.* is michelangelo\/Deleting meant\?/;
+    assertAllowed(await merge('models.michelangelo.api', 'slip', slip), warning);
+    const labels = { metadata: { labels: { 'michelangelo/none': 'a', team: 'a' } } };
+    assertAllowed(await merge('models.michelangelo.api', 'slip', labels), /Warning: the label michelangelo\/none has/);
+    const { stderr } = await merge('models.michelangelo.api', 'slip', { metadata: { labels: { team: 'b' } } });
+    assert.doesNotMatch(stderr, /Warning/);
   });
 
   describe('ingester-downgrade', () => {
@@ -207,12 +216,12 @@ describe('the validating rules on a real API server', () => {
       assertAllowed(await merge(type, 'main', { spec: { version: '1.4.0' } }));
       assertAllowed(await merge(type, 'main', { status: { migratedVersion: '1.4.0' } }, '--subresource=status'));
       const message =
-        /^spec\.version 1\.3\.2 is older than the migrated 1\.4\.0; to permit it set annotation michelangelo\/allow-downgrade=1\.4\.0:1\.3\.2$/;
+        /^spec\.version 1\.3\.2 is older than the migrated 1\.4\.0; to permit it set annotation michelangelo\/allow-downgrade=1\.4\.0:1\.3\.2 \(docs\/admission\.md#[a-z-]+\)$/;
       assertRefused(await merge(type, 'main', { spec: { version: '1.3.2' } }), message);
       assertAllowed(await merge(type, 'main', { spec: { version: '1.4.0-py310', suspend: true } }));
       assertRefused(
         await merge(type, 'main', { spec: { version: 'latest' } }),
-        /cannot be compared .*=1\.4\.0:latest$/,
+        /cannot be compared .*=1\.4\.0:latest \(docs\/admission\.md#[a-z-]+\)$/,
       );
       assertAllowed(await merge(type, 'main', { status: { migratedVersion: '1.3.0' } }, '--subresource=status'));
       assertAllowed(await merge(type, 'main', { status: { migratedVersion: '1.4.0' } }, '--subresource=status'));
@@ -233,7 +242,8 @@ describe('the validating rules on a real API server', () => {
         ...['patch', 'configmap', '-n', 'ingester-system', 'ingester-admission-record', '--type=merge'],
         ...['-p', JSON.stringify({ data: { [`migrated.${NS}.again`]: '1.4.0' } })],
       );
-      const message = /^spec\.version 1\.3\.2 is older than the migrated version; to permit it .*=version:1\.3\.2$/;
+      const message =
+        /^spec\.version 1\.3\.2 is older than the migrated version; to permit it .*=version:1\.3\.2 \(docs\/admission\.md#[a-z-]+\)$/;
       await eventually(async () => assertRefused(await cluster.create(again('1.3.2')), message));
       assertAllowed(await cluster.create(again('1.4.0')));
       assertAllowed(await run('delete', type, '-n', NS, 'again'));
@@ -255,7 +265,8 @@ describe('the validating rules on a real API server', () => {
           ...['create', '--dry-run=server'],
         );
       assertAllowed(await run('delete', ...binding));
-      const doubt = /^what was migrated for an Ingester first before is unknown; to permit it .*=unknown:1\.5\.0$/;
+      const doubt =
+        /^what was migrated for an Ingester first before is unknown; to permit it .*=unknown:1\.5\.0 \(docs\/admission\.md#[a-z-]+\)$/;
       await eventually(async () => assertRefused(await first(), doubt));
       assertAllowed(await first({ 'michelangelo/allow-downgrade': 'unknown:1.5.0' }), /Warning: what was migrated/);
       assert.equal((await probe(bundle().webhookHealthPort, '/readyz')).status, 200);
@@ -278,7 +289,8 @@ describe('the validating rules on a real API server', () => {
       };
       await eventually(async () => assertAllowed(await cluster.create(manifest)));
       const change = { spec: { region: 'b' } };
-      const message = /^a write through v2 would drop what v3 added; write v3, or to permit it set annotation .*=v2$/;
+      const message =
+        /^a write through v2 would drop what v3 added; write v3, or to permit it set annotation .*=v2 \(docs\/admission\.md#[a-z-]+\)$/;
       assertRefused(await merge('clusters.v2.michelangelo.api', 'newer', change), message);
       assertAllowed(await merge('clusters.v2.michelangelo.api', 'newer', { metadata: { labels: { a: 'b' } } }));
       assertAllowed(await merge('clusters.v3.michelangelo.api', 'newer', change));
@@ -303,9 +315,12 @@ describe('the validating rules on a real API server', () => {
       run('patch', 'crd', `${plural}.michelangelo.api`, '--type=json', '-p', patch);
 
     it('refuses a property to go while objects exist, and allows exactly that with the annotation', async () => {
-      await create('SparkJob', 'job', { spec: { mainClass: 'a' } });
+      await create('SparkJob', 'job', { spec: { mainClass: 'a', mainArgs: ['b'] } });
       const refused = await patchCrd('sparkjobs', without('mainClass'));
-      assertRefused(refused, /^v2: spec\.mainClass: property removed; it has objects; to permit it set annotation/);
+      assertRefused(
+        refused,
+        /^v2: spec\.mainClass: property removed; it has objects with a value there; to permit it set annotation/,
+      );
       const target = /allow-downgrade=([0-9a-f]{12})/.exec(refused.stderr)?.[1] ?? '';
       assertAllowed(
         await run('annotate', 'crd', 'sparkjobs.michelangelo.api', `michelangelo/allow-downgrade=${target}`),
@@ -323,17 +338,18 @@ describe('the validating rules on a real API server', () => {
       );
     });
 
-    it('counts archived rows, and does not guess while the database is away', async () => {
+    it('counts archived rows where all objects are concerned, and does not guess while the database is away', async () => {
+      const withoutStatus = JSON.stringify([{ op: 'remove', path: '/spec/versions/0/subresources/status' }]);
       await bundle().database.query(
         'INSERT INTO `revision` (`uid`, `group_ver`, `namespace`, `name`, `res_version`, `generation`, `content_hash`, ' +
           '`create_time`, `update_time`, `row_state`, `proto`, `json`) ' +
           "VALUES ('u', 'michelangelo.api/v2', 'gone', 'r', 1, 1, '', NOW(6), NOW(6), 2, '', '{}')",
       );
-      await eventually(async () => assertRefused(await patchCrd('revisions', without('gitRef')), /it has objects/));
+      await eventually(async () => assertRefused(await patchCrd('revisions', withoutStatus), /it has objects/));
       await bundle().databaseLink.cut();
-      assertRefused(await patchCrd('pipelines', without('description')), /it may have objects/);
+      assertRefused(await patchCrd('pipelines', withoutStatus), /it may have objects/);
       await bundle().databaseLink.heal();
-      await eventually(async () => assertAllowed(await patchCrd('pipelines', without('description')), /no objects/));
+      await eventually(async () => assertAllowed(await patchCrd('pipelines', withoutStatus), /no objects/));
     });
 
     it('allows additions and leaves status, labels and CRDs of others alone', async () => {

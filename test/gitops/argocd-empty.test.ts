@@ -18,7 +18,7 @@ const skip = program === undefined ? 'needs Go on PATH to build Argo CD' : false
 const overlay = {
   ...{ apiVersion: 'kustomize.config.k8s.io/v1beta1', kind: 'Kustomization' },
   resources: ['../no-cert-manager'],
-  components: ['probe', 'deletion-protection', 'argocd'].map((name) => `../../components/${name}`),
+  components: ['crds', 'probe', 'deletion-protection', 'argocd'].map((name) => `../../components/${name}`),
 };
 
 describe('Argo CD in an empty cluster', { skip }, () => {

@@ -1,7 +1,7 @@
 // What the image has inside: the built program without its libraries beside it, started as a pod starts it.
 import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { createAuthority } from '../../hack/local/certificates.ts';
 import { freePort } from '../../hack/local/free-port.ts';
@@ -53,6 +53,26 @@ describe('the built program', () => {
     const plugin = join(built.folder, 'src/kubectl-ingester.js');
     const { stdout } = await runCommand(process.execPath, [plugin, 'version', '--client'], { cwd: built.folder });
     assert.match(stdout, /Client version/);
+  });
+
+  it('has commands for a PATH, of which the plugin runs on a Node of its user', async () => {
+    // What Node 20 lacks of what the plugin and its libraries use.
+    const older = `data:text/javascript,${encodeURIComponent(
+      "import z from 'node:zlib'; import w from 'node:worker_threads'; delete z.createZstdDecompress; " +
+        'delete w.markAsUncloneable; delete JSON.rawJSON; delete JSON.isRawJSON; delete Promise.withResolvers;',
+    )}`;
+    const env = { PATH: `${dirname(process.execPath)}:/usr/bin:/bin`, NODE_OPTIONS: `--import=${older}` };
+    const command = join(built.folder, 'bin/kubectl-ingester');
+    const { stdout } = await runCommand(command, ['version', '--client'], { cwd: built.folder, env });
+    assert.match(stdout, /Client version/);
+    // The HTTP client is loaded by now.
+    const { code, stderr } = await runCommand(command, ['get', 'models', '--kubeconfig', '/none'], { env });
+    assert.equal(code, 1);
+    assert.match(stderr, /No connection to Kubernetes: cannot read \/none/);
+    const { stdout: version } = await runCommand(join(built.folder, 'bin/ingester'), ['version'], {
+      env: { PATH: env.PATH },
+    });
+    assert.match(version, /^ingester \d/);
   });
 
   it('has the licence of every library that is inside', () => {

@@ -3,9 +3,10 @@
 // with the page.
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
+import process from 'node:process';
 import { after, before, describe, it } from 'node:test';
 import { type ControlPlane, startControlPlane } from '../../hack/local/control-plane.ts';
-import { systemClock } from '../../src/base/clock.ts';
+import { systemClock, within } from '../../src/base/clock.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { HttpKubeClient } from '../../src/kube/http/http-client.ts';
 import { PooledTransport } from '../../src/kube/http/transport.ts';
@@ -30,6 +31,9 @@ const NAMESPACE = 'crash-matrix';
 const TOGETHER = 24;
 /** Outside of `npm run matrix`, one cell of so many, and one outage of each server. */
 const CELLS = 6;
+/** A cell that has not ended by then is wedged, and named. */
+const CELL_MS = 120_000;
+const CLOSE_MS = 30_000;
 
 const intro = `# Crash matrix on real servers
 
@@ -61,15 +65,17 @@ describe('the crash matrix on real servers', () => {
     steps = await Promise.all(flows.map((flow) => stepsOf(stages.next(), flow)));
   });
   after(async () => {
-    await stages.close();
-    await silences.close();
-    await client.close();
-    await controlPlane.stop();
+    for (const close of [() => stages.close(), () => silences.close(), () => client.close(), () => controlPlane.stop()])
+      await within({ clock: systemClock, timeoutMs: CLOSE_MS }, close, () => undefined);
+    // What a cell without an end holds open must not keep the whole run.
+    setTimeout(() => process.exit(1), CLOSE_MS).unref();
   });
 
   const run = async (flow: FlowUnderTest, at: number, disturbance: Disturbance): Promise<void> => {
     const where = cellName(flow.name, at, disturbance.name);
-    const cell = await runCell(stages.next(), flow, at, disturbance).catch((error: unknown): Cell => {
+    const noEnd = (): Cell => ({ ending: 'wedged', violations: [`no end after ${CELL_MS / 1000} s`] });
+    const work = (): Promise<Cell> => runCell(stages.next(), flow, at, disturbance);
+    const cell = await within({ clock: systemClock, timeoutMs: CELL_MS }, work, noEnd).catch((error: unknown): Cell => {
       return { ending: 'wedged', violations: [String(error)] };
     });
     results.set(where, cell.ending);

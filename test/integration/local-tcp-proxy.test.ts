@@ -49,6 +49,24 @@ describe('a TCP proxy', () => {
     assert.equal(received, 3_000_000);
   });
 
+  it('brings everything later, in order and in each direction, without one chunk waiting for another', async () => {
+    proxy.delay(silenceMs);
+    const socket = await open();
+    proxy.delay(0);
+    const started = performance.now();
+    for (const text of ['a', 'b', 'c']) {
+      socket.write(text);
+      await new Promise((resolve) => setTimeout(resolve, silenceMs / 4));
+    }
+    socket.end('d');
+    let received = '';
+    for await (const text of socket) received += text as string;
+    const took = performance.now() - started;
+    assert.equal(received, 'abcd');
+    // The last one was written after three quarters of the delay, and goes both ways.
+    assert.ok(took >= 2.7 * silenceMs && took < 6 * silenceMs, `${took} ms`);
+  });
+
   it('breaks connections and refuses new ones while it is cut', async () => {
     const socket = await open();
     assert.equal(await echo(socket, 'before'), 'before');

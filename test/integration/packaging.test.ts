@@ -8,7 +8,7 @@ import { after, before, describe, it } from 'node:test';
 import { stringify } from 'yaml';
 import { type ControlPlane, startControlPlane } from '../../hack/local/control-plane.ts';
 import { writeReleaseManifests } from '../../hack/release/manifests.ts';
-import { INGESTER_PLURAL } from '../../src/api/ingester.ts';
+import { INGESTER_PLURAL } from '../../src/api/ingester/spec.ts';
 import type { JsonObject } from '../../src/base/json.ts';
 import { catalogue } from '../../src/kinds/catalogue.ts';
 import {
@@ -104,7 +104,7 @@ describe('the manifests', () => {
       'Job ingester-migrate',
     ];
     for (const [name, manifests] of renders) {
-      const expected = name.startsWith('kind') || name === 'without-tls' ? 'off ' : verified;
+      const expected = name === 'without-tls' ? 'off ' : verified;
       for (const [client, mode] of Object.entries(mysqlClients(manifests)))
         assert.equal(mode, expected, `${name}: ${client}`);
     }
@@ -115,9 +115,12 @@ describe('the manifests', () => {
 
   it('have rules for exactly the kinds of the catalogue', () => {
     const plurals = catalogue.filter(({ optional }) => !optional).map(({ plural }) => plural);
-    const crds = of('default').filter(({ kind }) => kind === 'CustomResourceDefinition');
-    const served = crds.map((crd) => (crd['spec'] as unknown as { names: { plural: string } }).names.plural);
-    assert.deepEqual(served.toSorted(), [...plurals, INGESTER_PLURAL].toSorted());
+    const pluralsIn = (render: string): readonly string[] =>
+      of(render)
+        .filter(({ kind }) => kind === 'CustomResourceDefinition')
+        .map((crd) => (crd['spec'] as unknown as { names: { plural: string } }).names.plural);
+    assert.deepEqual(pluralsIn('crds').toSorted(), [...plurals, INGESTER_PLURAL].toSorted());
+    assert.deepEqual(pluralsIn('default'), [INGESTER_PLURAL]);
     const { webhooks } = only('default', 'MutatingWebhookConfiguration', 'ingester-finalizer') as unknown as Webhooks;
     assert.deepEqual(webhooks[0]?.rules[0]?.resources, plurals);
   });
@@ -226,11 +229,12 @@ describe('the manifests', () => {
       for (const [name, manifests] of files) {
         assert.deepEqual(
           new Set(manifests.flatMap(imagesOf)),
-          new Set(name === 'install-crds.yaml' ? [] : [image]),
+          new Set(name.endsWith('crds.yaml') || name.endsWith('crd.yaml') ? [] : [image]),
           name,
         );
         const definitions = manifests.filter(({ kind }) => kind === 'CustomResourceDefinition').length;
-        assert.equal(definitions, name === 'install-crds.yaml' ? manifests.length : 0, name);
+        const expected: Readonly<Record<string, number>> = { 'install-crds.yaml': 14, 'install-ingester-crd.yaml': 1 };
+        assert.equal(definitions, expected[name] ?? 0, name);
       }
     } finally {
       rmSync(folder, { recursive: true });
@@ -285,7 +289,7 @@ describe('the manifests', () => {
     const kubectl = async (args: readonly string[], input?: string): Promise<string> =>
       (await controlPlane.kubectlRun(args, input === undefined ? {} : { input })).stdout;
     await kubectl(['apply', '--server-side', '-f', crds]);
-    await kubectl(['apply', '--server-side', '-k', 'crds']);
+    for (const folder of ['crds', 'crds/ingester']) await kubectl(['apply', '--server-side', '-k', folder]);
     await kubectl(['wait', '--for=condition=Established', '--timeout=60s', 'crd', '--all']);
     await kubectl(['create', 'namespace', 'ingester-system']);
     await kubectl(['create', 'namespace', 'metadata']);

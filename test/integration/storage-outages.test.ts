@@ -1,8 +1,6 @@
 // Long outages in short time, full disks, lost answers, clocks that differ, versions that do not suit.
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { createBundleDatabase } from '../../hack/local/bundle-database.ts';
@@ -19,6 +17,9 @@ import { FakeClock } from '../support/fake-clock.ts';
 import { migrateAll } from '../support/migrations.ts';
 import { startMysqlProxy } from '../support/mysql-proxy.ts';
 import { aModelRow, modelKind } from '../support/objects.ts';
+import { fillUp, smallDisk } from '../support/small-disk.ts';
+
+const MEBIBYTE = 1024 * 1024;
 
 const numbers = (count: number): readonly number[] => Array.from({ length: count }, (_, index) => index);
 const rowOf = (uid: string, version: number, note = 'x'): ObjectRow =>
@@ -163,14 +164,12 @@ for (const flavour of ['mysql', 'mariadb'] as const) {
 
 describe('a full disk', () => {
   it('is an error that says so, loses nothing that was written, and is over when there is room', async (t) => {
-    const parent = mkdtempSync(join(tmpdir(), 'ingester-disk-'));
-    try {
-      execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=420m', 'tmpfs', parent], { stdio: 'ignore' });
-    } catch {
-      rmSync(parent, { recursive: true });
+    const disk = smallDisk(420);
+    if (disk === undefined) {
       t.skip('a small file system can only be mounted by root');
       return;
     }
+    const parent = disk.folder;
     const server = await startDatabase({ flavour: 'mariadb', parentDirectory: parent });
     try {
       const bundle = await createBundleDatabase(server);
@@ -179,7 +178,8 @@ describe('a full disk', () => {
       await migrateAll({ ...options, ...bundle.migrator });
       const storage = new MysqlMetadataStorage(options, systemClock);
       mkdirSync(join(parent, 'filler'));
-      fillUp(join(parent, 'filler'));
+      fillUp(join(parent, 'filler'), [8 * MEBIBYTE, MEBIBYTE]);
+      rmSync(join(parent, 'filler', `${8 * MEBIBYTE}-0`), { force: true });
       const note = 'n'.repeat(512 * 1024);
       const written: string[] = [];
       let code = '';
@@ -194,23 +194,7 @@ describe('a full disk', () => {
       await storage.close();
     } finally {
       await server.dispose();
-      execFileSync('umount', ['-l', parent]);
-      rmSync(parent, { recursive: true, force: true });
+      disk.remove();
     }
   });
 });
-
-/** Takes all room but a little. */
-function fillUp(folder: string): void {
-  for (const size of [8, 1]) {
-    for (let index = 0; ; index += 1) {
-      try {
-        writeFileSync(join(folder, `${size}-${index}`), Buffer.alloc(size * 1024 * 1024));
-      } catch {
-        rmSync(join(folder, `${size}-${index}`), { force: true });
-        break;
-      }
-    }
-  }
-  rmSync(join(folder, '8-0'), { force: true });
-}

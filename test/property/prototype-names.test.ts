@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import request from 'supertest';
 import { permittedBy } from '../../src/api/ingester/permitted.ts';
-import { kindOf } from '../../src/cli/kubectl/session.ts';
+import { kindOf } from '../../src/cli/kind.ts';
 import { loadConfiguration } from '../../src/config/load.ts';
 import { GENERATOR_PATH } from '../../src/query/generator.ts';
 import { type AdmissionPorts, validatingPolicies } from '../../webhooks/policies/registry.ts';
@@ -95,7 +95,7 @@ describe('a name that every object inherits', () => {
     const nothing = () => Promise.resolve({ state: 'nothing' } as const);
     const ports: AdmissionPorts = {
       access: { mayDelete: () => Promise.resolve('no') },
-      census: { hasObjects: () => Promise.resolve('none') },
+      census: { hasObjects: () => Promise.resolve('none'), heldPlaces: () => Promise.resolve([]) },
       tombstones: { find: () => undefined },
       record: { migratedVersion: nothing, crd: nothing },
       bounds: { permitted: () => Promise.resolve(permittedBy({}, undefined)) },

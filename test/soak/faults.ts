@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Bundle } from '../../hack/local/bundle.ts';
 import { backUpEtcd, repairRestored, restoreEtcd } from './etcd-backup.ts';
 import type { Random } from './random.ts';
+import { refuseRows } from './refused-rows.ts';
 import type { ShiftedClock } from './shifted-clock.ts';
 import type { Workload } from './workload.ts';
 
@@ -32,6 +33,10 @@ const at =
     return Promise.resolve();
   };
 const SHORT_MS = 3000;
+/** What the faults take longer than, at times. */
+export const deadlines = { INGESTER_MYSQL_READ_TIMEOUT: '5s' } as const;
+/** More than a call to the API server may take. */
+const BEYOND_DEADLINE_MS = 40_000;
 const LONGEST_JUMP_MS = 12 * 3_600_000;
 
 /** Of a platform team that knows nothing of the ingester: whatever the reconciler changes is refused with a 422. */
@@ -100,8 +105,8 @@ const faults: readonly Fault[] = [
     end: ({ bundle: { databaseLink } }) => databaseLink.heal(),
   },
   {
-    name: 'silence the way to MySQL',
-    weight: 1,
+    name: 'silence the way to MySQL, and answer late',
+    weight: 2,
     mostMs: 15_000,
     begin: at(({ bundle: { databaseLink } }) => databaseLink.freeze()),
     end: ({ bundle: { databaseLink } }) => databaseLink.heal(),
@@ -149,6 +154,27 @@ const faults: readonly Fault[] = [
         },
       }) => apiServer.kill('SIGCONT'),
     ),
+  },
+  {
+    name: 'silence the API server, and answer late',
+    weight: 1,
+    mostMs: BEYOND_DEADLINE_MS,
+    begin: at(({ bundle }) => bundle.controlPlane.apiServer.kill('SIGSTOP')),
+    end: at(({ bundle }) => bundle.controlPlane.apiServer.kill('SIGCONT')),
+  },
+  {
+    name: 'MySQL refuses one row of four',
+    weight: 2,
+    mostMs: 10_000,
+    begin: ({ bundle }) => refuseRows(bundle, true),
+    end: ({ bundle }) => refuseRows(bundle, false),
+  },
+  {
+    name: 'MySQL is read-only',
+    weight: 1,
+    mostMs: SHORT_MS,
+    begin: ({ bundle }) => bundle.database.query('SET GLOBAL super_read_only = ON'),
+    end: ({ bundle }) => bundle.database.query('SET GLOBAL super_read_only = OFF, GLOBAL read_only = OFF'),
   },
   {
     name: 'a policy denies',

@@ -1,8 +1,12 @@
 // Load and faults for a while: npm run soak -- --seed 7 --minutes 30
+import { copyFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import process from 'node:process';
 import { parseArgs } from 'node:util';
 import { startBundle } from '../../hack/local/bundle.ts';
 import { buildShipped } from '../bench/shipped.ts';
+import { deadlines } from './faults.ts';
 import { ShiftedClock } from './shifted-clock.ts';
 import { soak } from './soak.ts';
 
@@ -25,11 +29,18 @@ const note = (text: string): void => {
 note(`seed ${seed}, ${minutes} minutes`);
 const shipped = await buildShipped('reconciler');
 const clock = new ShiftedClock();
-const bundle = await startBundle({ reconcilerProgram: { main: shipped.main, env: clock.env(shipped.env) } });
+const bundle = await startBundle({
+  reconcilerProgram: { main: shipped.main, env: { ...clock.env(shipped.env), ...deadlines } },
+});
 try {
   const report = await soak(bundle, { seed, durationMs: minutes * 60_000, clock, note });
   note(JSON.stringify({ seed, ...report }));
-  if (report.findings.length > 0) process.exitCode = 1;
+  if (report.findings.length > 0) {
+    const kept = join(tmpdir(), `soak-${seed}-reconciler.log`);
+    copyFileSync(bundle.reconciler.logFile, kept);
+    note(`The log of the reconciler: ${kept}`);
+    process.exitCode = 1;
+  }
 } finally {
   await bundle.stop();
   shipped.remove();

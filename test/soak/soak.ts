@@ -13,6 +13,7 @@ import { eventually } from '../support/eventually.ts';
 import { injectFaults } from './faults.ts';
 import { MemoryLimits } from './memory-limits.ts';
 import { Random } from './random.ts';
+import { prepareRefusals } from './refused-rows.ts';
 import type { ShiftedClock } from './shifted-clock.ts';
 import { type Known, resource, Workload } from './workload.ts';
 
@@ -45,6 +46,7 @@ export async function soak(bundle: Bundle, options: SoakOptions): Promise<SoakRe
   const memory = new MemoryLimits({ webhook: bundle.webhook, reconciler: bundle.reconciler });
   try {
     await bundle.kubectl('create', 'namespace', NAMESPACE);
+    await prepareRefusals(bundle);
     const workload = new Workload(client, NAMESPACE, new Random(options.seed));
     const end = Date.now() + options.durationMs;
     const workers = Array.from({ length: TOGETHER }, async () => {

@@ -35,9 +35,15 @@ export async function startBadWebhook(options: BadWebhookOptions): Promise<BadWe
   };
 }
 
-/** The body of a request, and the uid of the review in it. */
-export async function uidOf(request: AsyncIterable<Buffer>): Promise<string> {
+export async function uidOf(call: AsyncIterable<Buffer>): Promise<string> {
+  return (await reviewedIn(call)).uid;
+}
+
+/** What the body of the API server's call is about. */
+export async function reviewedIn(
+  call: AsyncIterable<Buffer>,
+): Promise<{ readonly uid: string; readonly name: string }> {
   const chunks: Buffer[] = [];
-  for await (const chunk of request) chunks.push(chunk);
-  return (JSON.parse(Buffer.concat(chunks).toString()) as { request: { uid: string } }).request.uid;
+  for await (const chunk of call) chunks.push(chunk);
+  return (JSON.parse(Buffer.concat(chunks).toString()) as { request: { uid: string; name: string } }).request;
 }

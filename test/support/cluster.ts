@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import type { Bundle } from '../../hack/local/bundle.ts';
-import { INGESTER_GROUP, INGESTER_KIND, INGESTER_VERSION } from '../../src/api/ingester.ts';
+import { INGESTER_GROUP, INGESTER_KIND, INGESTER_VERSION } from '../../src/api/ingester/spec.ts';
 import type { KindDefinition } from '../../src/api/kind.ts';
 import { GROUP, VERSION } from '../../src/api/names.ts';
 import type { KubernetesObject } from '../../src/api/object.ts';

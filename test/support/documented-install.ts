@@ -6,6 +6,7 @@ import { createAuthority } from '../../hack/local/certificates.ts';
 import type { Flavour } from '../../hack/local/flavours.ts';
 import { type PodCluster, startPodCluster } from '../../hack/local/pod-bundle.ts';
 import { runCommand } from '../../hack/local/run-command.ts';
+import { trustQuery } from '../../hack/local/trust-query.ts';
 import { writeReleaseManifests } from '../../hack/release/manifests.ts';
 import { CodedError } from '../../src/base/errors.ts';
 import type { Block } from './docs-page.ts';
@@ -84,7 +85,7 @@ export class DocumentedInstall {
 
   /** Has every later shell begin with the settings of these commands, which run in the checkout. */
   keepInProfile(commands: string): void {
-    this.#profile = (/^export .*\n/gm.exec(commands)?.[0] ?? '').replace('$PWD', root);
+    this.#profile = (/^export .*\n/gm.exec(commands)?.[0] ?? '').replaceAll('$PWD', root);
   }
 
   /** Writes the overlay: its file, and what later pages add to it. */
@@ -109,12 +110,7 @@ export class DocumentedInstall {
     const metadata = { name: 'ingester-query-tls', namespace: system };
     const stringData = { 'tls.crt': pair.certificatePem, 'tls.key': pair.keyPem, 'ca.crt': authority.caPem };
     await this.apply({ apiVersion: 'v1', kind: 'Secret', metadata, type: 'kubernetes.io/tls', stringData });
-    const spec = { caBundle: Buffer.from(authority.caPem).toString('base64') };
-    return async () => {
-      const service = 'apiservice/v2.stored.michelangelo.api';
-      await this.cluster.kubectl('patch', service, '--type=merge', '-p', JSON.stringify({ spec }));
-      await this.cluster.kubectl('wait', service, '--for=condition=Available', '--timeout=120s');
-    };
+    return () => trustQuery(this.cluster.kubectl, authority.caPem);
   }
 
   async apply(manifest: object): Promise<void> {

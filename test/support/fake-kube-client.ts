@@ -29,6 +29,8 @@ export class FakeKubeClient implements KubeClient {
   readonly #objects = new Map<string, KubernetesObject>();
   readonly #events: LoggedEvent[] = [];
   readonly #wakers = new Set<() => void>();
+  /** What lists show, by their version. */
+  readonly #listed = new Map<string, readonly KubernetesObject[]>();
   #version = 0;
   #oldestWatchable = 0;
   /** Names of the calls, in order. */
@@ -36,8 +38,6 @@ export class FakeKubeClient implements KubeClient {
   /** Errors to throw from the next calls of that name, instead of answering. */
   readonly failures: { readonly call: string; readonly error: KubeError }[] = [];
   installed = true;
-  /** Whether a watch may send the existing objects first. */
-  streaming = true;
   /** Whether the account of the client may do what it asks about. */
   permitted = true;
   /** Told at the moment an object leaves. */
@@ -74,16 +74,18 @@ export class FakeKubeClient implements KubeClient {
     this.#wake('cut');
   }
 
+  /** Every page shows the state at the first one. */
   async list(resource: Resource, options: ListOptions): Promise<ListPage> {
-    this.#enter('list');
+    this.#enter(options.continueToken === undefined ? 'list' : 'next-page');
     if (!this.installed) throw new KubeError('NotFound', `no resource ${resource.plural}`);
-    const offset = Number(options.continueToken ?? 0);
-    const all = [...this.#objects.values()];
-    const end = offset + options.limit;
+    const [version = '', offset = 0] = options.continueToken?.split(' ') ?? [String(this.#version)];
+    if (options.continueToken === undefined) this.#listed.set(version, [...this.#objects.values()]);
+    const all = this.#listed.get(version) ?? [];
+    const end = Number(offset) + options.limit;
     return Promise.resolve({
-      items: all.slice(offset, end).map((object) => asWatched(object)),
-      resourceVersion: String(this.#version),
-      continueToken: end < all.length ? String(end) : undefined,
+      items: all.slice(Number(offset), end).map((object) => asWatched(object)),
+      resourceVersion: version,
+      continueToken: end < all.length ? `${version} ${end}` : undefined,
     });
   }
 
@@ -96,13 +98,10 @@ export class FakeKubeClient implements KubeClient {
   }
 
   async *watch(resource: Resource, options: WatchOptions, signal: AbortSignal): AsyncGenerator<readonly WatchEvent[]> {
-    const streamingList = options.sendInitialEvents === true;
-    this.#enter(streamingList ? 'streaming-list' : 'watch');
+    this.#enter('watch');
     if (!this.installed) throw new KubeError('NotFound', `no resource ${resource.plural}`);
-    if (streamingList && !this.streaming) throw new KubeError('Invalid', 'sendInitialEvents is forbidden');
-    let from = streamingList ? this.#version : Number(options.resourceVersion);
+    let from = Number(options.resourceVersion);
     if (from < this.#oldestWatchable) throw new KubeError('Expired', 'too old resource version');
-    if (streamingList) yield* this.#initialEvents();
     while (!signal.aborted) {
       for (const event of this.#events.filter(({ version }) => version > from)) {
         from = event.version;
@@ -112,14 +111,6 @@ export class FakeKubeClient implements KubeClient {
       const failure = this.#takeFailure('stream');
       if (failure !== undefined) throw failure;
     }
-  }
-
-  *#initialEvents(): Generator<readonly WatchEvent[]> {
-    const resourceVersion = String(this.#version);
-    yield [...this.#objects.values()].map((object) => ({ type: 'ADDED', object: asWatched(object) }));
-    const failure = this.#takeFailure('initial-events');
-    if (failure !== undefined) throw failure;
-    yield [{ type: 'BOOKMARK', resourceVersion, initialEventsEnd: true }];
   }
 
   get(ref: ObjectRef): Promise<KubernetesObject> {

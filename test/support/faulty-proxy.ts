@@ -21,7 +21,7 @@ export interface Refusal {
 
 export interface FaultyProxy {
   readonly url: string;
-  /** What came, in order. A streaming list counts as a list. */
+  /** What came, in order. */
   readonly requests: readonly Proxied[];
   /** Ends what is open and answers everything with the refusal; undefined: lets everything through again. */
   refuse(refusal: Refusal | undefined): void;
@@ -101,7 +101,7 @@ function kindOf({ method, url = '' }: IncomingMessage): Proxied['kind'] {
     const limit = query.get('limit');
     return limit === null ? 'other' : limit === '1' ? 'version' : 'list';
   }
-  return query.get('sendInitialEvents') === 'true' ? 'list' : 'watch';
+  return 'watch';
 }
 
 function adminOf({ kubeconfig }: ControlPlane): { readonly cert: Buffer; readonly key: Buffer } {

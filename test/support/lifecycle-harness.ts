@@ -17,7 +17,7 @@ import { ingesters, LifecycleReconciler, statusOf } from '../../src/lifecycle/re
 import { ApiServer } from './api-server.ts';
 import { eventually } from './eventually.ts';
 
-const crd = join(import.meta.dirname, `../../crds/${INGESTER_CRD}.yaml`);
+const crd = join(import.meta.dirname, `../../crds/ingester/${INGESTER_CRD}.yaml`);
 const signal = new AbortController().signal;
 
 /** Passes of the lifecycle over one Ingester resource on a real API server; nothing runs the pods that it asks for. */

@@ -25,7 +25,7 @@ export interface MemoryEntry {
   readonly stored: StoredObject;
 }
 
-type Value = string | number | null;
+export type Value = string | number | null;
 
 export function listInMemory(kind: KindDefinition, query: ListQuery, entries: readonly MemoryEntry[]): ListPage {
   const { limit = DEFAULT_LIMIT } = query;
@@ -35,7 +35,7 @@ export function listInMemory(kind: KindDefinition, query: ListQuery, entries: re
   for (const { field } of orders) queryField(kind, field);
   const positionOf = ({ row }: MemoryEntry): Position => ({
     values: orders.map(({ field }) => valueOf(kind, row, field)),
-    uid: row.uid,
+    uid: row.key ?? row.uid,
   });
   const compare = (left: Position, right: Position): number => comparePositions(orders, left, right);
   const matching = entries.filter((entry) => matches(kind, query, entry));
@@ -89,7 +89,7 @@ function withoutPath(object: JsonObject, [step = '', ...rest]: readonly string[]
 }
 
 /** NULL first, as MySQL orders. */
-function compareValues(left: Value, right: Value): number {
+export function compareValues(left: Value, right: Value): number {
   if (left === right) return 0;
   if (left === null || right === null) return left === null ? -1 : 1;
   return left < right ? -1 : 1;
@@ -152,10 +152,10 @@ function fieldHolds(kind: KindDefinition, value: Value, condition: FieldConditio
 
 function likeHolds(value: Value, pattern: string): boolean {
   if (/^[%_]/.test(pattern)) throw new QueryUnsupportedError('a pattern that begins with a wildcard', []);
-  const source = pattern
-    .replace(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`)
-    .replaceAll('%', '.*')
-    .replaceAll('_', '.');
+  const source = pattern.replaceAll(/\\?([\s\S])/gu, (part, character: string) => {
+    const wildcard = part === '%' ? '.*' : part === '_' ? '.' : undefined;
+    return wildcard ?? character.replace(/[.*+?^${}()|[\]\\]/, String.raw`\$&`);
+  });
   return value !== null && new RegExp(`^${source}$`, 'su').test(String(value));
 }
 
@@ -166,15 +166,19 @@ function comparable({ type }: QueryField, value: string | number | boolean): str
 }
 
 function valueOf(kind: KindDefinition, row: ObjectRow, name: string): Value {
-  const { column } = queryField(kind, name);
+  return columnOf(kind, row, queryField(kind, name));
+}
+
+export function columnOf(kind: KindDefinition, row: ObjectRow, field: QueryField): Value {
+  const { column } = field;
   const base: Readonly<Record<string, string>> = {
     name: row.name,
     namespace: row.namespace,
-    uid: row.uid,
+    uid: row.key ?? row.uid,
     create_time: toSqlTime(row.createTime),
     update_time: '',
   };
   if (column in base) return base[column] ?? '';
   const value = row.columns[kind.indexes.flat().findIndex((one) => one.name === column)] ?? null;
-  return value === null ? null : comparable(queryField(kind, name), value);
+  return value === null ? null : comparable(field, value);
 }

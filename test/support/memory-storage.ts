@@ -1,5 +1,6 @@
 import type { KindDefinition } from '../../src/api/kind.ts';
 import { allKinds } from '../../src/kinds/kinds.ts';
+import type { Aggregate, AggregateQuery } from '../../src/storage/aggregate.ts';
 import {
   type BackfillOptions,
   type BackfillProgress,
@@ -30,19 +31,11 @@ import type {
 } from '../../src/storage/metadata-storage.ts';
 import { backfillLimit, identityLimit } from '../../src/storage/page-limit.ts';
 import { type ParameterValues, QueryTemplates, type TemplatePage } from '../../src/storage/query-templates.ts';
-import { type ObjectRow, type RowState, rowStates } from '../../src/storage/row.ts';
+import { type ObjectRow, rowStates } from '../../src/storage/row.ts';
+import { aggregateInMemory } from './memory-aggregate.ts';
 import { backfilled, inCollection, withMetadata } from './memory-bulk.ts';
-import { listInMemory, type MemoryEntry } from './memory-list.ts';
-
-interface MemoryRow {
-  readonly row: ObjectRow;
-  readonly state: RowState;
-  readonly evictRequested: boolean;
-  readonly deleteTime: string | undefined;
-  readonly evictTime: string | undefined;
-  readonly deleteReason: string | undefined;
-  readonly adopted?: true;
-}
+import { listInMemory } from './memory-list.ts';
+import { type MemoryRow, toEntry, toStored } from './memory-row.ts';
 
 type Ending = Omit<MemoryRow, 'row'>;
 const live: Ending = {
@@ -56,6 +49,8 @@ const live: Ending = {
 /** MetadataStorage in memory, for unit tests; the contract suite holds it to what MySQL does. */
 export class MemoryStorage implements MetadataStorage {
   readonly #rows = new Map<string, MemoryRow>();
+  /** Of rows whose key is not the uid, by what they would have under it. */
+  readonly #otherIds = new Map<string, string>();
   readonly #templates = new QueryTemplates(allKinds);
   readonly #positions = new Map<string, StoredPosition>();
   #gateHolder: string | undefined;
@@ -87,8 +82,7 @@ export class MemoryStorage implements MetadataStorage {
   markMissedDelete(kind: KindDefinition, object: MissedDelete, at: Date, reason: string): Promise<WriteOutcome> {
     return this.#answer('markMissedDelete', () => {
       this.#passGate();
-      const key = `${kind.table}/${object.uid}`;
-      const stored = this.#rows.get(key);
+      const [key, stored] = this.#rowOf(kind, object.uid);
       if (stored === undefined) return 'unchanged';
       if (BigInt(stored.row.resourceVersion) > BigInt(object.resourceVersion)) return 'stale';
       if (stored.state !== 'live' && stored.state !== 'evicting') return 'unchanged';
@@ -109,7 +103,7 @@ export class MemoryStorage implements MetadataStorage {
       const limit = identityLimit(query.limit ?? DEFAULT_COLLECTION);
       const found = this.#ofKind(kind).filter((one) => inCollection(kind, query, toEntry(one)));
       for (const { row } of found.slice(0, limit)) {
-        this.#rows.set(`${kind.table}/${row.uid}`, { ...live, row, state: 'deleted', deleteTime: micros(at) });
+        this.#rows.set(rowId(row), { ...live, row, state: 'deleted', deleteTime: micros(at) });
       }
       return { deleted: Math.min(limit, found.length), remaining: found.length > limit ? 'some' : 'none' };
     });
@@ -122,8 +116,7 @@ export class MemoryStorage implements MetadataStorage {
   ): Promise<{ resourceVersion: string }> {
     return this.#answer('directUpdate', () => {
       this.#passGate();
-      const key = `${kind.table}/${target.uid}`;
-      const stored = this.#rows.get(key);
+      const [key, stored] = this.#rowOf(kind, target.uid);
       const changed = changeMetadata(target, stored === undefined ? undefined : toStored(stored), change);
       if (stored !== undefined) this.#rows.set(key, { ...stored, row: withMetadata(stored.row, changed) });
       return { resourceVersion: changed.resourceVersion };
@@ -136,17 +129,17 @@ export class MemoryStorage implements MetadataStorage {
       const { afterUid = '', signal, onProgress } = options;
       const size = backfillLimit(options.pageSize ?? DEFAULT_BACKFILL_PAGE);
       const rest = this.#ofKind(kind)
-        .filter(({ row }) => row.uid > afterUid)
-        .sort((left, right) => compareTexts(left.row.uid, right.row.uid));
+        .filter(({ row }) => keyOf(row) > afterUid)
+        .sort((left, right) => compareTexts(keyOf(left.row), keyOf(right.row)));
       let progress: BackfillProgress = { scanned: 0, changed: 0, lastUid: options.afterUid };
       while (rest.length > 0 && signal?.aborted !== true) {
         let { scanned, changed, lastUid } = progress;
         for (const stored of rest.splice(0, size)) {
           const next = backfilled(stored.row);
-          this.#rows.set(`${kind.table}/${stored.row.uid}`, { ...stored, row: next.row });
+          this.#rows.set(rowId(stored.row), { ...stored, row: next.row });
           scanned += 1;
           changed += Number(next.changed);
-          lastUid = stored.row.uid;
+          lastUid = keyOf(stored.row);
         }
         progress = { scanned, changed, lastUid };
         onProgress?.(progress);
@@ -162,16 +155,21 @@ export class MemoryStorage implements MetadataStorage {
   ): Promise<WriteOutcome> {
     return this.#answer('replace', () => {
       this.#passGate();
-      const key = `${row.kind.table}/${row.uid}`;
-      if (this.#rows.get(key)?.row.resourceVersion !== expectedResourceVersion) return 'stale';
-      this.#rows.set(key, { row, ...live, state, evictRequested: state === 'evicting' });
+      const [id, stored] = this.#rowOf(row.kind, row.uid);
+      if (stored?.row.resourceVersion !== expectedResourceVersion) return 'stale';
+      this.#rows.set(id, {
+        row: withKey(row, keyOf(stored.row)),
+        ...live,
+        state,
+        evictRequested: state === 'evicting',
+      });
       return 'updated';
     });
   }
 
   /** What an adoption makes of an object that the original archived. */
   adopt(row: ObjectRow): void {
-    this.#rows.set(`${row.kind.table}/${row.uid}`, {
+    this.#rows.set(rowId(row), {
       row,
       ...live,
       state: 'evicting',
@@ -182,7 +180,7 @@ export class MemoryStorage implements MetadataStorage {
 
   /** Why a row was marked deleted, as the column `delete_reason` has it. */
   deleteReason(kind: KindDefinition, uid: string): string | undefined {
-    return this.#rows.get(`${kind.table}/${uid}`)?.deleteReason;
+    return this.#rowOf(kind, uid)[1]?.deleteReason;
   }
 
   recordPosition(kind: KindDefinition, { resourceVersion, at }: WatchPosition): Promise<void> {
@@ -202,7 +200,7 @@ export class MemoryStorage implements MetadataStorage {
   }
 
   getById(kind: KindDefinition, uid: string): Promise<StoredObject | undefined> {
-    const found = this.#rows.get(`${kind.table}/${uid}`);
+    const [, found] = this.#rowOf(kind, uid);
     return this.#answer('getById', () => (found === undefined ? undefined : toStored(found)));
   }
 
@@ -226,15 +224,18 @@ export class MemoryStorage implements MetadataStorage {
 
   identities(
     kind: KindDefinition,
-    { states, afterUid = '', limit }: IdentityQuery,
+    { states, uids, afterKey = '', limit }: IdentityQuery,
   ): Promise<readonly StoredIdentity[]> {
     return this.#answer('identities', () =>
       this.#ofKind(kind)
-        .filter(({ row, state }) => states.includes(state) && row.uid > afterUid)
-        .sort((left, right) => compareTexts(left.row.uid, right.row.uid))
+        .filter(
+          ({ row, state }) => states.includes(state) && keyOf(row) > afterKey && uids?.includes(row.uid) !== false,
+        )
+        .sort((left, right) => compareTexts(keyOf(left.row), keyOf(right.row)))
         .slice(0, identityLimit(limit))
-        .map(({ row: { uid, namespace, name, resourceVersion }, state, adopted }) => ({
+        .map(({ row: { uid, key, namespace, name, resourceVersion }, state, adopted }) => ({
           uid,
+          ...(key === undefined ? {} : { key }),
           namespace,
           name,
           resourceVersion,
@@ -275,8 +276,8 @@ export class MemoryStorage implements MetadataStorage {
       this.#named(kind, namespace, name)
         .slice(0, identityLimit(limit))
         .map(toStored)
-        .map(({ uid, resourceVersion, state, evictTime }) => {
-          return { uid, namespace, name, resourceVersion, state, evictTime };
+        .map(({ uid, key, resourceVersion, state, evictTime }) => {
+          return { uid, ...(key === undefined ? {} : { key }), namespace, name, resourceVersion, state, evictTime };
         }),
     );
   }
@@ -295,6 +296,11 @@ export class MemoryStorage implements MetadataStorage {
   list(kind: KindDefinition, query: ListQuery): Promise<ListPage> {
     const entries = this.#ofKind(kind).map(toEntry);
     return this.#answer('list', () => listInMemory(kind, query, entries));
+  }
+
+  aggregate(kind: KindDefinition, query: AggregateQuery): Promise<Aggregate> {
+    const entries = this.#ofKind(kind).map(toEntry);
+    return this.#answer('aggregate', () => aggregateInMemory(kind, query, entries));
   }
 
   closeGate(holder: string): Promise<void> {
@@ -328,7 +334,7 @@ export class MemoryStorage implements MetadataStorage {
       .filter(({ row }) => row.namespace === namespace && row.name === name)
       .sort(
         ({ row: left }, { row: right }) =>
-          compareTexts(right.createTime, left.createTime) || compareTexts(right.uid, left.uid),
+          compareTexts(right.createTime, left.createTime) || compareTexts(keyOf(right), keyOf(left)),
       );
   }
 
@@ -336,16 +342,47 @@ export class MemoryStorage implements MetadataStorage {
     if (this.#gateHolder !== undefined) throw new GateClosedError(this.#gateHolder);
   }
 
-  #write(call: string, row: ObjectRow, end: (stored: MemoryRow | undefined) => Ending): Promise<WriteOutcome> {
+  /** The entry that the object has, or would have under its uid. */
+  #rowOf(kind: KindDefinition, uid: string): readonly [id: string, stored: MemoryRow | undefined] {
+    const underUid = `${kind.table}/${uid}`;
+    const ids = [underUid, this.#otherIds.get(underUid) ?? underUid];
+    const id = ids.find((one) => this.#rows.get(one)?.row.uid === uid) ?? underUid;
+    const stored = this.#rows.get(id);
+    return [id, stored?.row.uid === uid ? stored : undefined];
+  }
+
+  /** The key that a new object may have; undefined where a later object has it. */
+  #keyFor(row: ObjectRow): string | undefined {
+    const holder = this.#rows.get(rowId(row));
+    if (holder === undefined) return keyOf(row);
+    const sameName = holder.row.namespace === row.namespace && holder.row.name === row.name;
+    const newer = compareTexts(row.createTime, holder.row.createTime) || compareVersions(row, holder.row);
+    if (sameName && newer <= 0) return undefined;
+    if (sameName && (holder.state === 'live' || holder.state === 'deleted')) return keyOf(row);
+    const underUid = `${row.kind.table}/${row.uid}`;
+    const squatter = this.#rows.get(underUid);
+    this.#rows.delete(underUid);
+    if (squatter !== undefined) {
+      const moved = withKey(squatter.row, squatter.row.uid);
+      this.#rows.set(rowId(moved), { ...squatter, row: moved });
+    }
+    return row.uid;
+  }
+
+  #write(call: string, given: ObjectRow, end: (stored: MemoryRow | undefined) => Ending): Promise<WriteOutcome> {
     return this.#answer(call, () => {
       this.#passGate();
-      const key = `${row.kind.table}/${row.uid}`;
-      const stored = this.#rows.get(key);
-      const next = { row, ...end(stored) };
+      const [key, stored] = this.#rowOf(given.kind, given.uid);
       if (stored === undefined) {
-        this.#rows.set(key, next);
+        const newKey = this.#keyFor(given);
+        if (newKey === undefined) return 'stale';
+        const row = withKey(given, newKey);
+        if (row.key !== undefined) this.#otherIds.set(key, rowId(row));
+        this.#rows.set(rowId(row), { row, ...end(undefined) });
         return 'inserted';
       }
+      const row = withKey(given, keyOf(stored.row));
+      const next = { row, ...end(stored) };
       const newer = compareVersions(row, stored.row);
       const movesOn = rowStates.indexOf(next.state) > rowStates.indexOf(stored.state);
       if (newer < 0) return 'stale';
@@ -360,6 +397,18 @@ export class MemoryStorage implements MetadataStorage {
     if (this.down) return Promise.reject(new StorageUnavailableError('ECONNREFUSED', undefined));
     return new Promise((resolve) => resolve(work()));
   }
+}
+
+function keyOf({ key, uid }: ObjectRow): string {
+  return key ?? uid;
+}
+
+function rowId(row: ObjectRow): string {
+  return `${row.kind.table}/${keyOf(row)}`;
+}
+
+function withKey({ key: _, ...row }: ObjectRow, key: string): ObjectRow {
+  return key === row.uid ? row : { ...row, key };
 }
 
 function compareTexts(left: string, right: string): number {
@@ -378,26 +427,4 @@ function rank(stored: StoredObject): number {
 
 function micros(time: Date): string {
   return time.toISOString().replace('Z', '000Z');
-}
-
-function toEntry(found: MemoryRow): MemoryEntry {
-  return { row: found.row, stored: toStored(found) };
-}
-
-function toStored({ row, state, deleteTime, evictTime }: MemoryRow): StoredObject {
-  return {
-    uid: row.uid,
-    namespace: row.namespace,
-    name: row.name,
-    resourceVersion: row.resourceVersion,
-    state,
-    updateTime: '',
-    deleteTime,
-    evictTime,
-    json: row.json,
-    contentHash: row.contentHash,
-    proto: row.proto,
-    labels: Object.fromEntries(row.labels),
-    annotations: Object.fromEntries(row.annotations),
-  };
 }

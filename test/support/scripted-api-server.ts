@@ -23,11 +23,11 @@ interface Stream {
   readonly sent: string[];
 }
 
-const LIST_END = 'k8s.io/initial-events-end';
-
 export class ScriptedApiServer implements Transport {
   readonly objects: Map<string, ScriptedObject> = new Map<string, ScriptedObject>();
   readonly #history: Change[] = [];
+  /** What lists show, by their version. */
+  readonly #listed = new Map<number, readonly ScriptedObject[]>();
   readonly #refusals: KubeError[] = [];
   #stream: Stream | undefined;
   #version = 1;
@@ -35,11 +35,6 @@ export class ScriptedApiServer implements Transport {
   #oldest = 0;
   /** Versions went to the client in another order than they came to be. */
   #exchanged = false;
-  readonly #streamingLists: boolean;
-
-  constructor(options: { readonly streamingLists: boolean }) {
-    this.#streamingLists = options.streamingLists;
-  }
 
   put(name: string): void {
     const known = this.objects.get(name);
@@ -69,10 +64,9 @@ export class ScriptedApiServer implements Transport {
     if (line !== undefined) this.#stream?.pending.push(line);
   }
 
-  /** Exchanges the last two pending events. The end of a list stays its end: without it there is no list at all. */
+  /** Exchanges the last two pending events. */
   exchange(): void {
     const pending = this.#stream?.pending ?? [];
-    if (pending.slice(-2).some((event) => event.includes(LIST_END))) return;
     const [last, previous] = [pending.pop(), pending.pop()];
     if (last !== undefined) pending.push(last);
     if (previous !== undefined) pending.push(previous);
@@ -80,7 +74,7 @@ export class ScriptedApiServer implements Transport {
   }
 
   bookmark(): void {
-    this.#stream?.pending.push(bookmarkLine(this.#version, false));
+    this.#stream?.pending.push(bookmarkLine(this.#version));
   }
 
   /** Sends so many bytes of what is pending and breaks the connection. */
@@ -127,14 +121,10 @@ export class ScriptedApiServer implements Transport {
   send(call: Call): Promise<Readable> {
     const refusal = this.#refusals.shift();
     if (refusal !== undefined) return Promise.reject(refusal);
-    if (call.query?.['watch'] !== 'true') return Promise.resolve(this.#list());
-    const streamingList = call.query['sendInitialEvents'] === 'true';
-    if (streamingList && !this.#streamingLists) {
-      return Promise.reject(new KubeError('Invalid', 'sendInitialEvents is forbidden'));
-    }
+    if (call.query?.['watch'] !== 'true') return this.#list(call.query ?? {});
     const from = Number(call.query['resourceVersion']);
-    if (!streamingList && from < this.#oldest) return Promise.reject(new KubeError('Expired', 'too old'));
-    return Promise.resolve(this.#watch(streamingList ? undefined : from, call.signal));
+    if (from < this.#oldest) return Promise.reject(new KubeError('Expired', 'too old'));
+    return Promise.resolve(this.#watch(from, call.signal));
   }
 
   close(): Promise<void> {
@@ -142,20 +132,22 @@ export class ScriptedApiServer implements Transport {
     return Promise.resolve();
   }
 
-  #list(): Readable {
-    const items = [...this.objects.values()].map(bodyOf);
-    return Readable.from([
-      Buffer.from(JSON.stringify({ metadata: { resourceVersion: String(this.#version) }, items })),
-    ]);
+  /** In pages of one object, all of the state at the first one, until that expires. */
+  #list(query: Readonly<Record<string, string>>): Promise<Readable> {
+    const [version, offset] = (query['continue'] ?? `${this.#version} 0`).split(' ').map(Number) as [number, number];
+    if (version < this.#oldest) return Promise.reject(new KubeError('Expired', 'the continue token is too old'));
+    if (offset === 0) this.#listed.set(version, [...this.objects.values()]);
+    const all = this.#listed.get(version) ?? [];
+    const items = all.slice(offset, offset + 1).map(bodyOf);
+    const more = offset + 1 < all.length ? { continue: `${version} ${offset + 1}` } : {};
+    const list = { metadata: { resourceVersion: String(version), ...more }, items };
+    return Promise.resolve(Readable.from([Buffer.from(JSON.stringify(list))]));
   }
 
-  #watch(from: number | undefined, signal: AbortSignal | undefined): Readable {
+  #watch(from: number, signal: AbortSignal | undefined): Readable {
     const body = new Readable({ read: () => undefined });
     signal?.addEventListener('abort', () => body.destroy(new KubeError('Unavailable', 'aborted')), { once: true });
-    const pending =
-      from === undefined
-        ? [...[...this.objects.values()].map((object) => line('ADDED', object)), bookmarkLine(this.#version, true)]
-        : this.#history.filter(({ version }) => version > from).map((change) => change.line);
+    const pending = this.#history.filter(({ version }) => version > from).map((change) => change.line);
     this.#stream = { body, pending, sent: [] };
     this.#exchanged = false;
     return body;
@@ -190,8 +182,7 @@ function line(type: string, object: ScriptedObject): string {
   return `${JSON.stringify({ type, object: bodyOf(object) })}\n`;
 }
 
-function bookmarkLine(version: number, initialEventsEnd: boolean): string {
-  const annotations = initialEventsEnd ? { [LIST_END]: 'true' } : {};
-  const metadata = { resourceVersion: String(version), annotations };
+function bookmarkLine(version: number): string {
+  const metadata = { resourceVersion: String(version) };
   return `${JSON.stringify({ type: 'BOOKMARK', object: { kind: 'Model', metadata } })}\n`;
 }

@@ -31,12 +31,14 @@ export class LifecycleCluster {
 
   /** What `kubectl ingester` prints. */
   async plugin(...args: readonly string[]): Promise<string> {
-    const { kubeconfig } = this.bundle.controlPlane;
-    const { code, stdout, stderr } = await runCommand(process.execPath, [plugin, ...args], {
-      env: { ...process.env, KUBECONFIG: kubeconfig },
-    });
+    const { code, stdout, stderr } = await this.tryPlugin(...args);
     if (code !== 0) throw new CodedError('TEST_PLUGIN', stderr);
     return stdout;
+  }
+
+  tryPlugin(...args: readonly string[]): Promise<{ code: number; stdout: string; stderr: string }> {
+    const { kubeconfig } = this.bundle.controlPlane;
+    return runCommand(process.execPath, [plugin, ...args], { env: { ...process.env, KUBECONFIG: kubeconfig } });
   }
 
   /** What explain would say of applying this instead; nothing is applied. */

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Bundle } from '../../hack/local/bundle.ts';
-import { INGESTER_GROUP, INGESTER_PLURAL, INGESTER_VERSION } from '../../src/api/ingester.ts';
+import { INGESTER_GROUP, INGESTER_PLURAL, INGESTER_VERSION } from '../../src/api/ingester/spec.ts';
 import { GROUP } from '../../src/api/names.ts';
 import { defaultKinds } from '../../src/kinds/kinds.ts';
 

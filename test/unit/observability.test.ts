@@ -3,41 +3,20 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { parseAllDocuments } from 'yaml';
 import { dashboardOutput } from '../../hack/generate/dashboard.ts';
-import { metricDescriptions } from '../../hack/generate/metrics.ts';
 import { eventReasons } from '../../src/sync/events.ts';
+import { alerts } from '../support/alerts/rules.ts';
+import { scrapedLabels, servedNames } from '../support/alerts/series.ts';
 
 const root = join(import.meta.dirname, '../..');
 
-interface Alert {
-  readonly alert: string;
-  readonly expr: string;
-  readonly labels: Readonly<Record<string, string>>;
-  readonly annotations: Readonly<Record<string, string>>;
-}
-
-const rules = parseAllDocuments(readFileSync(join(root, 'config/components/prometheus/alerts.yaml'), 'utf8')).flatMap(
-  (document) =>
-    (document.toJS() as { spec: { groups: { rules: Alert[] }[] } }).spec.groups.flatMap((group) => group.rules),
-);
 const { panels } = JSON.parse(dashboardOutput().content) as { panels: { targets?: { expr: string }[] }[] };
 const expressions = [
-  ...rules.map(({ expr }) => expr),
+  ...alerts.map(({ expr }) => expr),
   ...panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr)),
 ];
 
-/** Labels that every scraped series has. */
-const SCRAPED = ['job', 'pod', 'le'];
-const known = new Map(
-  metricDescriptions().flatMap(({ name, type, labels }) => {
-    const names = type === 'histogram' ? ['_bucket', '_sum', '_count'].map((suffix) => `${name}${suffix}`) : [name];
-    return names.map((each) => [each, [...labels, ...SCRAPED]] as const);
-  }),
-);
-known.set('up', SCRAPED);
-// Of the API server.
-known.set('aggregator_unavailable_apiservice', ['name', ...SCRAPED]);
+const known = new Map([...servedNames()].map(([name, labels]) => [name, [...labels, ...scrapedLabels]] as const));
 
 /** Names with the labels they are selected by. */
 function selectionsOf(expression: string): readonly (readonly [string, readonly string[]])[] {
@@ -82,9 +61,11 @@ describe('alerts and dashboard', () => {
 
   it('have a runbook for each alert, and no other', () => {
     const headings = [...readFileSync(join(root, 'docs/runbooks.md'), 'utf8').matchAll(/^## (\w+)$/gm)];
-    assert.deepEqual(headings.map(([, name]) => name).toSorted(), rules.map(({ alert }) => alert).toSorted());
-    for (const { alert, annotations, labels } of rules) {
-      assert.equal(annotations['runbook'], `docs/runbooks.md#${alert.toLowerCase()}`);
+    assert.deepEqual(headings.map(([, name]) => name).toSorted(), alerts.map(({ alert }) => alert).toSorted());
+    for (const { alert, annotations, labels } of alerts) {
+      const page = `https://git.example/ingester/docs/runbooks.md#${alert.toLowerCase()}`;
+      assert.equal(annotations['runbook_url'], page);
+      assert.ok((annotations['description'] ?? '').length > 40, alert);
       assert.ok(['critical', 'warning', 'info'].includes(labels['severity'] ?? ''), alert);
       assert.ok((annotations['summary'] ?? '').length > 20, alert);
     }

@@ -67,7 +67,18 @@ describe('the workflows', () => {
   });
 
   it('run scripts that bash understands, and that say how they are called', () => {
-    for (const name of ['up', 'down', 'gitops', 'test', 'common.sh']) {
+    for (const name of [
+      'up',
+      'down',
+      'gitops',
+      'test',
+      'common.sh',
+      'base',
+      'node-image',
+      'mysql-image',
+      'daemon',
+      'runc-permitted',
+    ]) {
       const { status, stderr } = spawnSync('bash', ['-n', join(root, 'hack/kind', name)], { encoding: 'utf8' });
       assert.equal(status, 0, stderr);
     }
@@ -83,7 +94,9 @@ describe('the workflows', () => {
     const dockerfile = readFileSync(join(root, 'Dockerfile'), 'utf8');
     const [, base = ''] = /^ARG BASE=(\S+)$/m.exec(dockerfile) ?? [];
     assert.match(base, /^node:24-[\w-]+@sha256:[0-9a-f]{64}$/);
-    for (const [, from] of dockerfile.matchAll(/^FROM (\S+)/gm)) assert.equal(from, '$BASE');
+    assert.match(dockerfile, /^ARG TARGET_BASE=\$BASE$/m);
+    const foundations = [...dockerfile.matchAll(/^FROM (?:--platform=\S+ )?(\S+)/gm)].map(([, from]) => from);
+    assert.deepEqual(foundations, ['$BASE', '$TARGET_BASE', 'build', 'scratch']);
     const nodes = jobs.flatMap(({ strategy }) => strategy?.matrix.include.map(({ node }) => node) ?? []);
     assert.ok(nodes.length >= 2);
     for (const node of nodes) assert.match(node, /^kindest\/node:v1\.\d+\.\d+@sha256:[0-9a-f]{64}$/);

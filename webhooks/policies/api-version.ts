@@ -7,8 +7,7 @@
 //   not comparable, or nothing recorded                 allowed
 import { compareApiVersions } from '../../src/api/api-version.ts';
 import { GROUP } from '../../src/api/names.ts';
-import { isJsonObject, type JsonObject, valueAt } from '../../src/base/json.ts';
-import { sameJson } from '../../src/base/same-json.ts';
+import { isJsonObject, type JsonObject, sameJson, valueAt } from '../../src/base/json.ts';
 import type { ValidatingPolicy, Verdict } from '../policy.ts';
 import type { AdmissionRequest } from '../review.ts';
 import { quoted } from './message.ts';

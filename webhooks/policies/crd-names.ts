@@ -1,4 +1,4 @@
-import { INGESTER_GROUP } from '../../src/api/ingester.ts';
+import { INGESTER_GROUP } from '../../src/api/ingester/spec.ts';
 import { GROUP } from '../../src/api/names.ts';
 import { valueAt } from '../../src/base/json.ts';
 import type { AdmissionRequest } from '../review.ts';

@@ -1,5 +1,6 @@
 // Whether everything that one schema accepts and keeps, another accepts and keeps too. Pure: two nodes of an OpenAPI v3
 // schema as a CRD has it go in, what got lost or narrower comes out. What got wider is no finding.
+import type { Place, Step } from '../../src/api/place.ts';
 import { canonicalJson, isJsonObject, type JsonObject, type JsonValue, ownValue } from '../../src/base/json.ts';
 
 /** One thing that the new definition takes away. */
@@ -8,6 +9,14 @@ export interface Finding {
   readonly path: string;
   /** e.g. `property removed`. */
   readonly what: string;
+  /** An object with nothing there loses nothing. Undefined where the finding is about more than a part of the schema. */
+  readonly place?: Place;
+}
+
+/** Where both nodes are: for the reader, and in an object. */
+interface Position {
+  readonly path: string;
+  readonly place: Place;
 }
 
 type Node = JsonObject;
@@ -35,46 +44,50 @@ const checks: readonly Check[] = [
   rulesAdded,
 ];
 
-/** `path` is the path of both nodes. A node that is missing accepts anything. */
+/** `path` is where the schemas of whole objects are. A node that is missing accepts anything. */
 export function compareSchemas(before: JsonValue | undefined, after: JsonValue | undefined, path: string): Finding[] {
+  return compareNodes(before, after, { path, place: [] });
+}
+
+function compareNodes(before: JsonValue | undefined, after: JsonValue | undefined, at: Position): Finding[] {
   if (!isJsonObject(after)) return [];
-  if (!isJsonObject(before)) return isTrivial(after) ? [] : [{ path, what: 'had no schema and now has one' }];
-  const here = checks.flatMap((check) => [...check(before, after)].map((what) => ({ path, what })));
-  return [...here, ...compareFields(before, after, path), ...compareItems(before, after, path)];
+  if (!isJsonObject(before)) return isTrivial(after) ? [] : [{ ...at, what: 'had no schema and now has one' }];
+  const here = checks.flatMap((check) => [...check(before, after)].map((what) => ({ ...at, what })));
+  return [...here, ...compareFields(before, after, at), ...compareItems(before, after, at)];
 }
 
-function compareItems(before: Node, after: Node, path: string): Finding[] {
+function compareItems(before: Node, after: Node, at: Position): Finding[] {
   if (before['items'] === undefined && after['items'] === undefined) return [];
-  return compareSchemas(before['items'], after['items'], `${path}[]`);
+  return compareNodes(before['items'], after['items'], inside(at, `${at.path}[]`, 'each'));
 }
 
-function compareFields(before: Node, after: Node, path: string): Finding[] {
+function compareFields(before: Node, after: Node, position: Position): Finding[] {
   const [old, fresh] = [propertiesOf(before), propertiesOf(after)];
   const kept = Object.keys(old).flatMap((name) => {
-    const at = join(path, name);
-    if (Object.hasOwn(fresh, name)) return compareSchemas(old[name], fresh[name], at);
+    const at = property(position, name);
+    if (Object.hasOwn(fresh, name)) return compareNodes(old[name], fresh[name], at);
     const rest = after['additionalProperties'];
-    if (isJsonObject(rest)) return compareSchemas(old[name], rest, at);
-    return rest === true || preserves(after) ? [] : [{ path: at, what: 'property removed' }];
+    if (isJsonObject(rest)) return compareNodes(old[name], rest, at);
+    return rest === true || preserves(after) ? [] : [{ ...at, what: 'property removed' }];
   });
   const added = Object.keys(fresh).filter((name) => !Object.hasOwn(old, name));
-  const values = compareMapValues(before['additionalProperties'], after, path);
-  return [...kept, ...added.flatMap((name) => compareAdded(before, fresh[name], join(path, name))), ...values];
+  const values = compareMapValues(before['additionalProperties'], after, position);
+  return [...kept, ...added.flatMap((name) => compareAdded(before, fresh[name], property(position, name))), ...values];
 }
 
 /** A property that is new restricts only what was allowed under its name before. */
-function compareAdded(before: Node, added: JsonValue | undefined, path: string): Finding[] {
+function compareAdded(before: Node, added: JsonValue | undefined, at: Position): Finding[] {
   const rest = before['additionalProperties'];
-  if (rest !== undefined && rest !== false) return compareSchemas(rest, added, path);
-  return preserves(before) && !isTrivial(added) ? [{ path, what: 'was free and now has a schema' }] : [];
+  if (rest !== undefined && rest !== false) return compareNodes(rest, added, at);
+  return preserves(before) && !isTrivial(added) ? [{ ...at, what: 'was free and now has a schema' }] : [];
 }
 
-function compareMapValues(before: JsonValue | undefined, after: Node, path: string): Finding[] {
+function compareMapValues(before: JsonValue | undefined, after: Node, at: Position): Finding[] {
   if (before === undefined || before === false) return [];
   const rest = after['additionalProperties'];
   if (rest === true || (rest === undefined && preserves(after))) return [];
-  if (rest === undefined || rest === false) return [{ path, what: 'keys of a map removed' }];
-  return compareSchemas(before, rest, `${path}.*`);
+  if (rest === undefined || rest === false) return [{ ...at, what: 'keys of a map removed' }];
+  return compareNodes(before, rest, inside(at, `${at.path}.*`, 'each'));
 }
 
 function* typeChanged(before: Node, after: Node): Iterable<string> {
@@ -229,6 +242,10 @@ function textsOf(value: unknown): readonly string[] {
   return Array.isArray(value) ? value.filter((item) => typeof item === 'string') : [];
 }
 
-function join(path: string, name: string): string {
-  return path.endsWith(': ') ? `${path}${name}` : `${path}.${name}`;
+function property(at: Position, name: string): Position {
+  return inside(at, at.path.endsWith(': ') ? `${at.path}${name}` : `${at.path}.${name}`, { key: name });
+}
+
+function inside({ place }: Position, path: string, step: Step): Position {
+  return { path, place: [...place, step] };
 }

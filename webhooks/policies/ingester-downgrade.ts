@@ -10,8 +10,13 @@
 //
 // A resource that is created is compared with what was migrated for the one that had its name before. Where that cannot
 // be read, it is refused unless the annotation names the way from "unknown".
-import { downgradeWay } from '../../src/api/ingester/downgrade.ts';
-import { INGESTER_GROUP, INGESTER_KIND, MIGRATED_VERSION_PATH, VERSION_PATH } from '../../src/api/ingester.ts';
+import {
+  downgradeWay,
+  INGESTER_GROUP,
+  INGESTER_KIND,
+  MIGRATED_VERSION_PATH,
+  VERSION_PATH,
+} from '../../src/api/ingester/spec.ts';
 import { type JsonObject, valueAt } from '../../src/base/json.ts';
 import type { PolicyContext, ValidatingPolicy, Verdict } from '../policy.ts';
 import type { AdmissionRecord } from '../ports.ts';

@@ -14,9 +14,8 @@ import {
   isPermitted,
   PERMITTED_CONFIG_MAP,
 } from '../../src/api/ingester/permitted.ts';
-import { INGESTER_GROUP, INGESTER_KIND } from '../../src/api/ingester.ts';
-import { type JsonObject, valueAt } from '../../src/base/json.ts';
-import { sameJson } from '../../src/base/same-json.ts';
+import { INGESTER_GROUP, INGESTER_KIND } from '../../src/api/ingester/spec.ts';
+import { type JsonObject, sameJson, valueAt } from '../../src/base/json.ts';
 import type { PolicyContext, ValidatingPolicy, Verdict } from '../policy.ts';
 import type { IngesterBounds } from '../ports.ts';
 import type { AdmissionRequest } from '../review.ts';

@@ -3,8 +3,10 @@
 // setting one needs the verb that it stands for.
 //
 //   the request                                       answer
-//   CREATE with one of the first two                  refused, or a warning by setting: a manifest that says so comes
+//   CREATE with the first                             refused, or a warning by setting: a manifest that says so comes
 //                                                     back and goes again for ever
+//   CREATE with the second                            allowed, as in the original, unless the setting says otherwise: it
+//                                                     is stored and then evicted, and stays where GitOps owns it
 //   … or UPDATE, that sets a mark, user may delete    allowed
 //   … user may not delete                             refused
 //   … RBAC does not answer in time                    refused: the same user can delete as soon as RBAC answers
@@ -26,8 +28,10 @@ const marks = [
   { annotation: UNGUARDED_ANNOTATION, shown: UNGUARDED_ANNOTATION, ends: false },
 ] as const;
 type Mark = (typeof marks)[number];
+/** `allow`: with the eviction annotation; one that would be deleted at once is refused. */
+export type CreateMarked = 'allow' | 'deny' | 'warn';
 
-export function protectMarks(access: AccessReviewer, createMarked: 'deny' | 'warn'): ValidatingPolicy {
+export function protectMarks(access: AccessReviewer, createMarked: CreateMarked): ValidatingPolicy {
   return {
     name: 'protect-marks',
     appliesTo: ({ group, operation, subresource }) =>
@@ -36,7 +40,7 @@ export function protectMarks(access: AccessReviewer, createMarked: 'deny' | 'war
       const set = marks.filter(({ annotation }) => isSetBy(request, annotation));
       const warnings = marks.filter(({ annotation }) => isMeant(request, annotation)).map(hasNoEffect);
       const isCreate = request.operation === 'CREATE';
-      const [born] = set.filter(({ ends }) => isCreate && ends);
+      const [born] = set.filter((mark) => isCreate && mark.ends && !isAdmitted(mark, createMarked));
       const verdict: Verdict =
         born === undefined ? { allowed: true, warnings } : reviewCreate(born, createMarked, warnings);
       const [mark] = set.filter(({ ends }) => !(isCreate && ends));
@@ -65,9 +69,13 @@ function hasNoEffect({ shown }: Mark): string {
   return `${shown} has no effect unless its value is exactly "true"`;
 }
 
-function reviewCreate({ shown }: Mark, mode: 'deny' | 'warn', warnings: readonly string[]): Verdict {
+function isAdmitted({ annotation }: Mark, mode: CreateMarked): boolean {
+  return mode === 'allow' && annotation === IMMUTABLE_ANNOTATION;
+}
+
+function reviewCreate({ shown }: Mark, mode: CreateMarked, warnings: readonly string[]): Verdict {
   const message = `a new object must not carry ${shown}: it would leave the cluster at once, each time it is applied; remove it from the manifest`;
-  return mode === 'deny' ? { allowed: false, message } : { allowed: true, warnings: [...warnings, message] };
+  return mode === 'warn' ? { allowed: true, warnings: [...warnings, message] } : { allowed: false, message };
 }
 
 interface Asking {

@@ -10,9 +10,11 @@ import { crdDowngrade } from './crd-downgrade.ts';
 import { fieldRules } from './field-rules.ts';
 import { ingesterDowngrade } from './ingester-downgrade.ts';
 import { ingesterPermitted } from './ingester-permitted.ts';
+import { knownNames } from './known-names.ts';
 import { nestingDepth } from './nesting-depth.ts';
 import { ownedDeletion } from './owned-deletion.ts';
-import { protectMarks } from './protect-marks.ts';
+import { type CreateMarked, protectMarks } from './protect-marks.ts';
+import { protobufForm } from './protobuf-form.ts';
 import { sameKind } from './same-kind.ts';
 
 /** The section `admission` of the configuration. */
@@ -20,7 +22,7 @@ export interface AdmissionSettings {
   readonly incomparableVersions: 'deny' | 'warn';
   readonly contentDowngrades: DowngradeModes;
   readonly minimumApiVersion: string;
-  readonly createMarked: 'deny' | 'warn';
+  readonly createMarked: CreateMarked;
   readonly archivedNames: 'deny' | 'warn';
   readonly ownedDeletions: 'deny' | 'warn';
   readonly fieldRules: 'deny' | 'warn' | 'off';
@@ -41,6 +43,7 @@ export function validatingPolicies(settings: AdmissionSettings, ports: Admission
     bornDeleting,
     nestingDepth,
     protectMarks(ports.access, settings.createMarked),
+    knownNames,
     ownedDeletion(settings.ownedDeletions),
     archivedName(ports.tombstones, settings.archivedNames),
     ingesterDowngrade(settings.incomparableVersions, ports.record),
@@ -48,6 +51,7 @@ export function validatingPolicies(settings: AdmissionSettings, ports: Admission
     contentDowngrade(settings.contentDowngrades, ports.tombstones),
     apiVersionDowngrade(settings.minimumApiVersion),
     fieldRules(settings.fieldRules),
+    protobufForm,
     crdDowngrade(ports.census, ports.record),
     crdDeletion,
   ];

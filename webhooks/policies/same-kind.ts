@@ -3,7 +3,7 @@
 //   object.kind or object.apiVersion differs from request.kind   denied
 //   one of our plurals with another kind than the catalogue's    denied: the webhook registration is wrong
 //   no object (DELETE)                                           the old object is compared
-import { INGESTER_GROUP, INGESTER_KIND, INGESTER_PLURAL } from '../../src/api/ingester.ts';
+import { INGESTER_GROUP, INGESTER_KIND, INGESTER_PLURAL } from '../../src/api/ingester/spec.ts';
 import { GROUP } from '../../src/api/names.ts';
 import { allKinds } from '../../src/kinds/kinds.ts';
 import type { ValidatingPolicy, Verdict } from '../policy.ts';

@@ -47,18 +47,12 @@ function printerColumns(kind: CrdKind): object[] {
   return [...columns, { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' }];
 }
 
-/** The server has its own schema for metadata and allows nothing but an object here. */
+/** Without apiVersion, kind and metadata, which the API server knows itself: the original would miss them in its own. */
 function rootSchema(kind: CrdKind, set: DescriptorSet): Schema {
   const part = (name: string): Schema => messageSchema(set, `${group}.${version}.${kind.kind}${name}`);
   return {
     type: 'object',
-    properties: {
-      apiVersion: { type: 'string' },
-      kind: { type: 'string' },
-      metadata: { type: 'object' },
-      spec: part('Spec'),
-      status: part('Status'),
-    },
+    properties: { spec: part('Spec'), status: part('Status') },
   };
 }
 

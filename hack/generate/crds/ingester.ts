@@ -1,9 +1,9 @@
 // The CustomResourceDefinition of the resource that describes an installation, from the table of its fields.
 import { stringify } from 'yaml';
 import { openApi } from '../../../src/api/ingester/schema.ts';
+import { INGESTER_GROUP, INGESTER_KIND, INGESTER_PLURAL, INGESTER_VERSION } from '../../../src/api/ingester/spec.ts';
 import { specSchema } from '../../../src/api/ingester/spec-schema.ts';
 import { topPhases } from '../../../src/api/ingester/status.ts';
-import { INGESTER_GROUP, INGESTER_KIND, INGESTER_PLURAL, INGESTER_VERSION } from '../../../src/api/ingester.ts';
 import { generatedNotice, type Output } from '../output.ts';
 
 export const INGESTER_CRD = `${INGESTER_PLURAL}.${INGESTER_GROUP}`;
@@ -11,7 +11,7 @@ export const INGESTER_CRD = `${INGESTER_PLURAL}.${INGESTER_GROUP}`;
 export function ingesterCrdOutput(): Output {
   const header = generatedNotice('#', 'src/api/ingester');
   const content = stringify(ingesterCrd(), { lineWidth: 0, aliasDuplicateObjects: false });
-  return { path: `crds/${INGESTER_CRD}.yaml`, content: header + content };
+  return { path: `crds/ingester/${INGESTER_CRD}.yaml`, content: header + content };
 }
 
 const remembered = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };

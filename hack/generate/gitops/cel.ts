@@ -1,7 +1,7 @@
 // Health checks of Flux: CEL over the fields of the object. Flux looks at inProgress, then failed, then current; an
 // expression that cannot be evaluated, as while an object has no status at all, counts as not ready yet. Kinds that are
 // healthy without a status have no expressions: Flux takes what has no conditions as current.
-import { INGESTER_GROUP, INGESTER_KIND, INGESTER_VERSION } from '../../../src/api/ingester.ts';
+import { INGESTER_GROUP, INGESTER_KIND, INGESTER_VERSION } from '../../../src/api/ingester/spec.ts';
 import { GROUP, VERSION } from '../../../src/api/names.ts';
 import { conditionRules, type Health, type HealthRule, healthRules } from './health.ts';
 

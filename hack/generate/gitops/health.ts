@@ -1,5 +1,5 @@
 // What the state of an object means to a GitOps tool: one table for the health checks of Argo CD and of Flux.
-import { INGESTER_KIND } from '../../../src/api/ingester.ts';
+import { INGESTER_KIND } from '../../../src/api/ingester/spec.ts';
 
 /** The words of Argo CD. Suspended: nothing goes on, and nothing is wrong. */
 export type Health = 'Healthy' | 'Progressing' | 'Degraded' | 'Suspended';

@@ -1,4 +1,5 @@
 // Health checks and actions of Argo CD: Lua 5.1 with nothing but the base library, as Argo CD runs it.
+import { RESYNC_ANNOTATION } from '../../../src/api/names.ts';
 import { alwaysHealthy, type ConditionRule, conditionRules, type HealthRule, healthRules } from './health.ts';
 
 export interface Action {
@@ -85,7 +86,7 @@ return obj
 const resync: Action = {
   name: 'resync',
   // Every change makes the reconciler look again.
-  lua: `local os = require("os")\n${annotate('michelangelo/Resync', 'os.date("!%Y-%m-%dT%H:%M:%SZ")')}`,
+  lua: `local os = require("os")\n${annotate(RESYNC_ANNOTATION, 'os.date("!%Y-%m-%dT%H:%M:%SZ")')}`,
   disabled: 'false',
 };
 

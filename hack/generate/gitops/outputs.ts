@@ -1,6 +1,6 @@
 // What Argo CD and Flux have to know about our kinds.
 import { stringify } from 'yaml';
-import { INGESTER_GROUP, INGESTER_KIND } from '../../../src/api/ingester.ts';
+import { INGESTER_GROUP, INGESTER_KIND } from '../../../src/api/ingester/spec.ts';
 import type { KindDefinition } from '../../../src/api/kind.ts';
 import { FINALIZER, GROUP } from '../../../src/api/names.ts';
 import { generatedNotice, type Output } from '../output.ts';

@@ -7,16 +7,13 @@ import type {
   MessageTable,
   ScalarType,
 } from '../../../src/proto/descriptor.ts';
+import { wellKnownType } from '../../../src/proto/well-known.ts';
 import { UnsupportedProtoError } from './errors.ts';
 import { parseDefinitions } from './parse.ts';
 
 const kindPackage = 'michelangelo.api.v2';
 const rootFields = ['type_meta', 'metadata', 'spec', 'status'];
 const anyType = 'google.protobuf.Any';
-/** Google's types with a JSON form of their own; src/proto/well-known.ts holds a codec for each. */
-const wellKnownTypes: ReadonlySet<string> = new Set(
-  ['Duration', 'Struct', 'Timestamp'].map((name) => `google.protobuf.${name}`),
-);
 const scalarTypes: ReadonlySet<string> = new Set(['string', 'bytes', 'bool', 'int32', 'int64', 'float', 'double']);
 
 export interface DescriptorSet {
@@ -113,8 +110,10 @@ function describe(field: protobuf.Field): FieldDescriptor {
     ...typeOf(field),
     ...(label === undefined ? {} : { label }),
     ...(oneof === undefined ? {} : { oneof }),
-    ...(hasOption(field, 'external_storage') ? { blob: true } : {}),
-    ...(hasOption(field, 'sensitive') ? { sensitive: true } : {}),
+    ...(hasOption(field, 'michelangelo.api.external_storage') ? { blob: true } : {}),
+    ...(hasOption(field, 'michelangelo.api.sensitive') ? { sensitive: true } : {}),
+    ...(hasOption(field, 'ingester.inline') ? { inline: true } : {}),
+    ...(field.options?.['packed'] === false ? { unpacked: true } : {}),
   };
   return descriptor;
 }
@@ -133,7 +132,7 @@ function typeOf(field: protobuf.Field): FieldType {
 
 function messageName(field: protobuf.Field, type: protobuf.Type): string {
   const name = fullName(type);
-  if (!isDescribed(type) && !wellKnownTypes.has(name)) {
+  if (!isDescribed(type) && wellKnownType(name) === undefined) {
     throw new UnsupportedProtoError(fullName(field), `${name} has no rule`);
   }
   return name;
@@ -146,7 +145,7 @@ function labelOf(field: protobuf.Field): FieldLabel | undefined {
 }
 
 function hasOption(field: protobuf.Field, name: string): boolean {
-  return field.options?.[`(michelangelo.api.${name})`] === true;
+  return field.options?.[`(${name})`] === true;
 }
 
 function jsonName(field: protobuf.Field): string {

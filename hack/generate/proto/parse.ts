@@ -12,12 +12,28 @@ const wellKnownFiles = ['any', 'duration', 'struct', 'timestamp'] as const;
 
 /** All definitions under schema/proto in one namespace tree, with every type reference resolved. */
 export async function parseDefinitions(): Promise<protobuf.Root> {
+  const root = baseDefinitions();
+  for (const { text } of await definitionFiles()) protobuf.parse(text, root, { keepCase: true });
+  root.resolveAll();
+  return root;
+}
+
+export interface ProtoFile {
+  /** Below schema/proto. */
+  readonly path: string;
+  readonly text: string;
+}
+
+export async function definitionFiles(): Promise<readonly ProtoFile[]> {
+  return Promise.all(
+    (await protoFiles()).map(async (path) => ({ path, text: await readFile(join(schemaFolder, path), 'utf8') })),
+  );
+}
+
+/** What every file may import of Google's. */
+export function baseDefinitions(): protobuf.Root {
   const root = new protobuf.Root();
   addWellKnownTypes(root);
-  for (const file of await protoFiles()) {
-    protobuf.parse(await readFile(join(schemaFolder, file), 'utf8'), root, { keepCase: true });
-  }
-  root.resolveAll();
   return root;
 }
 

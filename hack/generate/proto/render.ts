@@ -3,7 +3,19 @@ import { generatedNotice } from '../output.ts';
 import type { DescriptorSet } from './descriptors.ts';
 
 /** Keys in the order they are written; the text of one field is one line. */
-const fieldKeys = ['number', 'name', 'protoName', 'type', 'of', 'label', 'oneof', 'blob', 'sensitive'] as const;
+const fieldKeys = [
+  'number',
+  'name',
+  'protoName',
+  'type',
+  'of',
+  'label',
+  'oneof',
+  'blob',
+  'sensitive',
+  'inline',
+  'unpacked',
+] as const;
 
 /** The TypeScript module with the descriptor table as constants. */
 export function renderDescriptors(set: DescriptorSet): string {

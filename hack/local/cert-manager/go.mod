@@ -1,9 +1,11 @@
-module michelangelo.api/ingester/cert-manager
+// Below the path of its module, whose internal packages have the webhook.
+module github.com/cert-manager/cert-manager/ingester
 
 go 1.26.0
 
 require (
 	github.com/cert-manager/cert-manager v1.21.2
+	github.com/spf13/pflag v1.0.10
 	k8s.io/api v0.36.2
 	k8s.io/apiextensions-apiserver v0.36.2
 	k8s.io/apimachinery v0.36.2
@@ -69,7 +71,6 @@ require (
 	github.com/prometheus/common v0.67.5 // indirect
 	github.com/prometheus/procfs v0.19.2 // indirect
 	github.com/spf13/cobra v1.10.2 // indirect
-	github.com/spf13/pflag v1.0.10 // indirect
 	github.com/x448/float16 v0.8.4 // indirect
 	go.etcd.io/etcd/api/v3 v3.6.8 // indirect
 	go.etcd.io/etcd/client/pkg/v3 v3.6.14 // indirect

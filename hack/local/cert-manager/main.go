@@ -1,15 +1,18 @@
-// cert-manager's own controllers, those that config/components/cert-manager needs, and its injector of authorities, in one
-// process: its programs are not in the module that has their code.
+// cert-manager's own controllers, those that config/components/cert-manager needs, its injector of authorities and its
+// webhook: its programs are not in the module that has their code. "controller", "cainjector" and "webhook" run one of them, as
+// its chart does; without an argument, controllers and injector run in one process.
 package main
 
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"os"
 	"os/signal"
 	"syscall"
 	"time"
 
+	"github.com/spf13/pflag"
 	admissionregistration "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -19,6 +22,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"github.com/cert-manager/cert-manager/internal/webhook"
 	certmanager "github.com/cert-manager/cert-manager/pkg/apis/certmanager/v1"
 	"github.com/cert-manager/cert-manager/pkg/controller"
 	"github.com/cert-manager/cert-manager/pkg/controller/cainjector"
@@ -35,19 +39,56 @@ import (
 	_ "github.com/cert-manager/cert-manager/pkg/issuer/ca"
 	_ "github.com/cert-manager/cert-manager/pkg/issuer/selfsigned"
 	"github.com/cert-manager/cert-manager/pkg/util"
+	"github.com/cert-manager/cert-manager/pkg/webhook/options"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
-	ctrl.SetLogger(klog.Background())
+	log := klog.Background()
+	ctrl.SetLogger(log)
+	role, args := "", []string(nil)
+	if len(os.Args) > 1 {
+		role, args = os.Args[1], os.Args[2:]
+	}
 	ended := make(chan error, 2)
-	go func() { ended <- runInjector(ctx) }()
-	go func() { ended <- runControllers(ctx, os.Getenv("KUBECONFIG")) }()
+	switch role {
+	case "":
+		go func() { ended <- runInjector(ctx) }()
+		go func() { ended <- runControllers(ctx, os.Getenv("KUBECONFIG")) }()
+	case "controller":
+		go func() { ended <- http.ListenAndServe(":9403", http.HandlerFunc(alive)) }()
+		go func() { ended <- runControllers(ctx, "") }()
+	case "cainjector":
+		go func() { ended <- runInjector(ctx) }()
+	case "webhook":
+		go func() { ended <- runWebhook(ctx, args) }()
+	default:
+		ended <- fmt.Errorf("%q is none of controller, cainjector, webhook", role)
+	}
 	if err := <-ended; err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
+}
+
+func alive(http.ResponseWriter, *http.Request) {}
+
+func runWebhook(ctx context.Context, args []string) error {
+	configuration, err := options.NewWebhookConfiguration()
+	if err != nil {
+		return err
+	}
+	flags := pflag.NewFlagSet("webhook", pflag.ContinueOnError)
+	options.AddConfigFlags(flags, configuration)
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	server, err := webhook.NewCertManagerWebhookServer(klog.Background(), *configuration)
+	if err != nil {
+		return err
+	}
+	return server.Run(ctx)
 }
 
 func runControllers(ctx context.Context, kubeconfig string) error {

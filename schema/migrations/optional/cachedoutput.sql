@@ -10,16 +10,18 @@ CREATE TABLE IF NOT EXISTS `cachedoutput` (
   `namespace` VARCHAR(253) NOT NULL,
   `name` VARCHAR(253) NOT NULL,
   `res_version` BIGINT UNSIGNED NOT NULL,
-  `generation` BIGINT NOT NULL,
-  `content_hash` CHAR(64) NOT NULL,
+  `generation` BIGINT NOT NULL DEFAULT 0,
+  `content_hash` CHAR(64) NOT NULL DEFAULT '',
   `labels_hash` BINARY(16),
   `annotations_hash` BINARY(16),
   `create_time` DATETIME(6) NOT NULL,
   `update_time` DATETIME(6) NOT NULL,
+  `own_update_time` DATETIME(6),
+  `object_uid` VARCHAR(64),
   `delete_time` DATETIME(6),
   `evict_request_time` DATETIME(6),
   `evict_time` DATETIME(6),
-  `row_state` TINYINT UNSIGNED NOT NULL,
+  `row_state` TINYINT UNSIGNED NOT NULL DEFAULT 0,
   `delete_reason` VARCHAR(255),
   `proto` LONGBLOB NOT NULL,
   `json` JSON NOT NULL,
@@ -30,6 +32,7 @@ CREATE TABLE IF NOT EXISTS `cachedoutput` (
   KEY `cachedoutput_create_time` (`create_time`),
   KEY `cachedoutput_update_time` (`update_time`),
   KEY `cachedoutput_row_state` (`row_state`),
+  KEY `cachedoutput_object_uid` (`object_uid`),
   KEY `cachedoutput_tombstone` (`row_state`, `namespace`, `name`, `create_time`)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
@@ -37,7 +40,7 @@ CREATE TABLE IF NOT EXISTS `cachedoutput_labels` (
   `obj_uid` VARCHAR(64) NOT NULL,
   `key` VARCHAR(317) NOT NULL,
   `value` VARCHAR(63) NOT NULL,
-  `obj_create_time` DATETIME(6) NOT NULL,
+  `obj_create_time` DATETIME(6) NOT NULL DEFAULT '1970-01-01 00:00:00.000000',
   PRIMARY KEY (`obj_uid`, `key`),
   KEY `cachedoutput_labels_key_value` (`key`, `value`, `obj_create_time`, `obj_uid`)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;

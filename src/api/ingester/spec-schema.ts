@@ -161,8 +161,8 @@ export const specSchema: Group<IngesterSpec> = {
         names: leaf('upgrade', list(name), 'Kinds to ingest. Default: all.'),
         tableNames: leaf(
           'upgrade',
-          oneOf('lowercase', 'snake_case'),
-          'Naming of the tables: pipelinerun (lowercase) or pipeline_run (snake_case).',
+          oneOf('auto', 'lowercase', 'snake_case'),
+          'Naming of the tables: as the database has them, pipeline_run where it is new (auto, the default); pipelinerun (lowercase); pipeline_run (snake_case).',
         ),
         concurrency: leaf('upgrade', whole(1, 1000), 'Maximum concurrent reconciles of one kind.'),
         concurrencyByKind: leaf(

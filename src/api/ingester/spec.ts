@@ -1,5 +1,28 @@
-// The specification of an Ingester resource. spec-schema.ts describes each field; the compiler keeps the two the same.
+// The names of the Ingester resource, and its specification. spec-schema.ts describes each field; the compiler keeps the two the same.
 import type { JsonObject } from '../../base/json.ts';
+
+/**
+ * The resource that describes a whole installation has a group of its own: rights on the group of the ingested kinds do
+ * not grant it, and the platform's API server removes from there what it does not know.
+ */
+export const INGESTER_GROUP = 'ingester.michelangelo.api';
+export const INGESTER_VERSION = 'v1';
+export const INGESTER_KIND = 'Ingester';
+export const INGESTER_PLURAL = 'ingesters';
+
+/** The version that is asked for. */
+export const VERSION_PATH: readonly string[] = ['spec', 'version'];
+
+/** The version to which the database was brought by the last migration that succeeded. */
+export const MIGRATED_VERSION_PATH: readonly string[] = ['status', 'migratedVersion'];
+
+/**
+ * Value of the annotation that permits one downgrade of an Ingester resource, from the migrated version to the requested
+ * one. An annotation that stays permits nothing else, not even the same version from a later one.
+ */
+export function downgradeWay(from: string, to: string): string {
+  return `${from}:${to}`;
+}
 
 export const componentNames = ['sync', 'query', 'audit'] as const;
 export type ComponentName = (typeof componentNames)[number];
@@ -47,7 +70,7 @@ export interface RotationSpec {
 
 export interface KindsSpec {
   readonly names?: readonly string[];
-  readonly tableNames?: 'lowercase' | 'snake_case';
+  readonly tableNames?: 'auto' | 'lowercase' | 'snake_case';
   readonly concurrency?: number;
   readonly concurrencyByKind?: Readonly<Record<string, number>>;
   readonly requeuePeriod?: string;

@@ -1,8 +1,8 @@
 import { systemClock } from '../../base/clock.ts';
 import type { Configuration } from '../../config/schema.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import { dataOf } from '../../kube/config-map.ts';
 import { isKubeError } from '../../kube/errors.ts';
+import { dataOf } from '../../kube/resources.ts';
 import { ingesters, statusOf } from '../../lifecycle/reconcile/reconciler.ts';
 import { StatusMissingError } from '../../sync/errors.ts';
 import {
@@ -17,6 +17,7 @@ import {
 import { type IngesterStatus, STATUS_KEY, type StorageHistoryStatus } from '../../sync/status/status.ts';
 import { historyIn } from '../../sync/status/storage-history.ts';
 import { commandClient } from '../kube-client.ts';
+import { admissionState, confirmedAgeMs, type PartState, queryState, reconcilerState, storageState } from './parts.ts';
 
 /** Lets held deletions go on; gives the breakers that were open. Kinds without an open breaker are let through too. */
 export async function resumeDeletions(
@@ -53,6 +54,7 @@ export interface FullStatus extends IngesterStatus {
   readonly ageMs: number;
   /** An Ingester resource decides where there is one, else the configuration file. Undefined: no right to list them. */
   readonly resources: readonly Deciding[] | undefined;
+  readonly parts: readonly PartState[];
 }
 
 export interface Deciding {
@@ -77,20 +79,30 @@ async function decidingResources(client: KubeClient, namespace: string): Promise
   }
 }
 
+function statusIn({ [STATUS_KEY]: text }: ReturnType<typeof dataOf>, namespace: string): IngesterStatus {
+  if (text === undefined) throw new StatusMissingError(namespace);
+  return JSON.parse(text) as IngesterStatus;
+}
+
 export async function readStatus(configuration: Configuration): Promise<FullStatus> {
   const client = commandClient(configuration, systemClock);
   const { namespace } = configuration.kubernetes;
   try {
     const control = dataOf(await client.get(controlRef(namespace)));
     const data = dataOf(await client.get(statusRef(namespace)));
-    const text = data[STATUS_KEY];
-    if (text === undefined) throw new StatusMissingError(namespace);
-    const status = JSON.parse(text) as IngesterStatus;
-    const ageMs = systemClock.now().getTime() - Date.parse(status.at);
+    const read = async (): Promise<IngesterStatus> =>
+      statusIn(dataOf(await client.get(statusRef(namespace))), namespace);
+    const [{ status, ageMs }, admission, query, resources] = await Promise.all([
+      confirmedAgeMs(statusIn(data, namespace), read),
+      admissionState(client, namespace),
+      queryState(configuration),
+      decidingResources(client, namespace),
+    ]);
+    const reconciler = reconcilerState(status, ageMs);
     const evictionPaused = isEvictionPaused(control);
-    const resources = await decidingResources(client, namespace);
     return {
       ...status,
+      parts: [reconciler, storageState(status, reconciler), admission, query],
       storageHistory: historyIn(data, systemClock.now()),
       breakers: openBreakers(control),
       evictionPaused,

@@ -3,7 +3,7 @@ import { systemClock } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
 import type { Configuration } from '../../config/schema.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import { dataOf } from '../../kube/config-map.ts';
+import { dataOf } from '../../kube/resources.ts';
 import { createMetrics } from '../../metrics/metrics.ts';
 import { MysqlMetadataStorage } from '../../storage/mysql/store/mysql-storage.ts';
 import { EvictionPausedError } from '../../sync/errors.ts';
@@ -41,6 +41,10 @@ export async function runEvict(
   request: EvictRequest,
   { logger, signal }: { readonly logger: Logger; readonly signal: AbortSignal },
 ): Promise<readonly EvictReport[]> {
+  const kinds = kindsFor(configuration, request).filter(
+    (kind) => rulesFor(kind, configuration.eviction.rules).length > 0,
+  );
+  if (kinds.length === 0) return [];
   const clock = systemClock;
   const metrics = createMetrics();
   const client = createClient(configuration, clock, metrics);
@@ -50,9 +54,8 @@ export async function runEvict(
   try {
     const sensitive = sensitiveValues(configuration);
     await asReconciler({ ...parts, sensitive, request, signal }, async (evictChosen) => {
-      for (const kind of kindsFor(configuration, request)) {
+      for (const kind of kinds) {
         const rules = rulesFor(kind, configuration.eviction.rules);
-        if (rules.length === 0) continue;
         const where = request.namespace === undefined ? {} : { namespace: request.namespace };
         const chosen = await scan({ client, resource: resourceOf(kind), rules, clock, ...where }, signal);
         const results = request.dryRun ? [] : await evictChosen(kind, chosen);
@@ -67,7 +70,7 @@ export async function runEvict(
 
 function kindsFor(configuration: Configuration, { kinds }: EvictRequest): readonly KindDefinition[] {
   if (kinds.length === 0) return kindsOf(configuration);
-  return everyKind(configuration).filter(({ kind }) => kinds.includes(kind));
+  return everyKind().filter(({ kind }) => kinds.includes(kind));
 }
 
 /** A command removes no finalizer without MySQL: the disk for that is the reconciler's. */

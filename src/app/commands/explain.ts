@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
-import type { IngesterSpec } from '../../api/ingester/spec.ts';
-import { INGESTER_KIND } from '../../api/ingester.ts';
+import { INGESTER_KIND, type IngesterSpec } from '../../api/ingester/spec.ts';
 import type { KubernetesObject } from '../../api/object.ts';
 import { systemClock } from '../../base/clock.ts';
 import { messageOf } from '../../base/errors.ts';

@@ -23,7 +23,7 @@ export async function archivedOf(
   }
   const client: KubeClient = commandClient(configuration, systemClock);
   const storage: MetadataStorage = new MysqlMetadataStorage(mysqlOptions(configuration), systemClock);
-  const kinds = new Map(everyKind(configuration).map((kind) => [kind.kind, kind]));
+  const kinds = new Map(everyKind().map((kind) => [kind.kind, kind]));
   const asked = manifests.flatMap((manifest) => {
     const kind = kinds.get(manifest.kind);
     return kind === undefined ? [] : [{ ...manifest, kind, resource: resourceOf(kind), manifest }];

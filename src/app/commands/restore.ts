@@ -14,7 +14,7 @@ export interface RestoreByName extends Omit<RestoreRequest, 'kind'> {
 
 /** Puts one object back, with the rights of the user who runs the command. */
 export async function runRestore(configuration: Configuration, request: RestoreByName): Promise<Restored> {
-  const kind = kindNamed(configuration, request.kind);
+  const kind = kindNamed(request.kind);
   if (kind === undefined)
     throw new NothingStoredError(`${request.kind} ${request.namespace}/${request.name}`, undefined);
   const storage = new MysqlMetadataStorage(mysqlOptions(configuration), systemClock);

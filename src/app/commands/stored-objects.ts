@@ -1,12 +1,37 @@
 // The query API as a user's program calls it: through the API server, with the rights of the kubeconfig.
 import type { Readable } from 'node:stream';
 import { systemClock } from '../../base/clock.ts';
+import { CodedError } from '../../base/errors.ts';
 import { isJsonObject, type JsonObject } from '../../base/json.ts';
 import { parseLossless } from '../../base/lossless-json.ts';
 import type { Configuration } from '../../config/schema.ts';
-import { KubeError } from '../../kube/errors.ts';
+import { isKubeError, KubeError } from '../../kube/errors.ts';
+import type { Impersonated } from '../../kube/http/login.ts';
 import { type Call, PooledTransport } from '../../kube/http/transport.ts';
 import { GROUP_PATH } from '../../query/names.ts';
+
+/** The cluster does not know the group: no query API is registered. */
+export class QueryApiMissingError extends CodedError {
+  constructor() {
+    super(
+      'QUERY_API_MISSING',
+      'This cluster has no query API: the APIService v2.stored.michelangelo.api is not there. Install the component ' +
+        'config/components/query (docs/query.md#install), or choose another cluster with --context.',
+    );
+  }
+}
+
+/** The query API is registered, and the API server does not get an answer from it. */
+export class QueryApiDownError extends CodedError {
+  constructor(reason: string) {
+    super(
+      'QUERY_API_DOWN',
+      `The query API is registered and does not answer: ${reason}. Look at its pods, ` +
+        'and at "kubectl get apiservice v2.stored.michelangelo.api -o yaml" (docs/runbooks.md#ingesterquerydown).',
+      { retry: 'yes' },
+    );
+  }
+}
 
 const TABLE = 'application/json;as=Table;v=v1;g=meta.k8s.io,application/json';
 
@@ -23,9 +48,10 @@ export interface StoredCall {
 export class StoredObjects {
   readonly #transport: PooledTransport;
 
-  constructor({ kubernetes }: Pick<Configuration, 'kubernetes'>) {
+  constructor({ kubernetes, as }: Pick<Configuration, 'kubernetes'> & { readonly as?: Impersonated }) {
     const { kubeconfig, context } = kubernetes;
-    this.#transport = new PooledTransport({ kubeconfig, context, clock: systemClock });
+    const acting = as === undefined ? {} : { as };
+    this.#transport = new PooledTransport({ kubeconfig, context, ...acting, clock: systemClock });
   }
 
   /** Of the kubeconfig's context. */
@@ -45,7 +71,29 @@ export class StoredObjects {
       accept: form === 'table' ? TABLE : 'application/json',
       ...(signal === undefined ? {} : { signal }),
     };
-    return documentOf(await textOf(await this.#transport.send(call)));
+    try {
+      return documentOf(await textOf(await this.#transport.send(call)));
+    } catch (error) {
+      if (isKubeError(error, 'NotFound') || isKubeError(error, 'Unavailable')) await this.#refuseMissing(signal);
+      throw error;
+    }
+  }
+
+  /** What every user may read where there is a query API. */
+  async discovery(signal?: AbortSignal): Promise<void> {
+    await textOf(
+      await this.#transport.send({ method: 'GET', path: GROUP_PATH, ...(signal === undefined ? {} : { signal }) }),
+    );
+  }
+
+  /** An object that does not exist is not a query API that does not exist. */
+  async #refuseMissing(signal: AbortSignal | undefined): Promise<void> {
+    const reason = await this.discovery(signal).then(
+      () => undefined,
+      (error: unknown) => error,
+    );
+    if (isKubeError(reason, 'NotFound')) throw new QueryApiMissingError();
+    if (reason instanceof KubeError && reason.status === 503) throw new QueryApiDownError(reason.message);
   }
 
   /** Names of the namespaces that the user may list; for completion. */

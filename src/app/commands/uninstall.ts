@@ -17,7 +17,7 @@ export interface UninstallRun {
 /** Every kind there is, whatever is configured now: an object may have been guarded under another configuration. */
 export async function runUninstall(configuration: Configuration, run: UninstallRun): Promise<UninstallResult> {
   const client = commandClient(configuration, systemClock);
-  const kinds = everyKind(configuration).map((kind) => ({ kind, resource: resourceOf(kind) }));
+  const kinds = everyKind().map((kind) => ({ kind, resource: resourceOf(kind) }));
   try {
     return await uninstall({
       client,

@@ -52,7 +52,7 @@ export async function deleteEvicted(
   await refuseReadOnly({ kind, namespace, verb: 'delete' }, client);
   const stored = await evictedObject(target, storage);
   refuseOther(order, stored);
-  const where = { field: 'metadata.uid', operator: '=', value: stored.uid } as const;
+  const where = { field: 'metadata.uid', operator: '=', value: stored.key ?? stored.uid } as const;
   const { resourceVersion } = stored;
   const query = { namespace, states: ['evicted'], where, resourceVersion } as const;
   if (!order.dryRun && (await storage.deleteCollection(kind, query, clock.now())).deleted === 0) {
@@ -93,7 +93,7 @@ async function change(
   const keys = (['labels', 'annotations'] as const).filter((key) => order[key] !== undefined);
   const after = Object.fromEntries(keys.map((key) => [key, patchedMap(before[key], order[key])]));
   const target = { uid: stored.uid, resourceVersion: stored.resourceVersion };
-  const wanted = { ...after, encode: (object: JsonObject) => encode(kind.kind, object) };
+  const wanted = { ...after, encode: (object: JsonObject) => encode(kind.kind, object, () => undefined) };
   const row = changeMetadata(target, stored, wanted);
   if (canonicalJson(before) === canonicalJson(mapsOf(row))) return stored;
   if (!order.dryRun) await storage.directUpdate(kind, target, wanted);

@@ -68,6 +68,7 @@ export async function runQuery(configuration: Configuration, logger: Logger, sig
     clock,
     logger,
     limits: limitsOf(configuration),
+    onAnswered: (answer) => metrics.query.answered(answer),
   });
   const inUse = tls.settings();
   const server = await listen(app, inUse, {

@@ -1,8 +1,7 @@
-import { systemClock } from '../../base/clock.ts';
+import { repeat, systemClock } from '../../base/clock.ts';
 import { messageOf } from '../../base/errors.ts';
 import type { ServerTls } from '../../base/https-server.ts';
 import type { Logger } from '../../base/logger.ts';
-import { repeat } from '../../base/repeat.ts';
 
 /** How often certificates and the API server's settings are looked at. */
 const REFRESH_MS = 10_000;

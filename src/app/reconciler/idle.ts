@@ -78,7 +78,7 @@ function strandedDeletions({
 }): StrandedDeletions {
   const { kinds } = configuration.ingester;
   // Of a kind that is not configured objects may be guarded from before; an optional one need not be permitted.
-  const looked = everyKind(configuration).filter(({ kind, optional }) => !optional || kinds.includes(kind));
+  const looked = everyKind().filter(({ kind, optional }) => !optional || kinds.includes(kind));
   const recorders = new Map<KindDefinition, RecordEvent>();
   for (const kind of looked) {
     recorders.set(kind, createRecordEvent(kind, { metrics: metrics.sync, events }));

@@ -11,7 +11,7 @@ import { Informer } from '../../kube/informer.ts';
 import { IdentityStore } from '../../kube/store.ts';
 import type { CoverageMetrics } from '../../metrics/coverage.ts';
 import type { Metrics } from '../../metrics/metrics.ts';
-import { Controller } from '../../runtime/controller.ts';
+import { Controller, type ControllerOptions } from '../../runtime/controller.ts';
 import type { EventRecorder } from '../../runtime/event-recorder.ts';
 import { enqueueForObject } from '../../runtime/handler.ts';
 import { resourceVersionChanged } from '../../runtime/predicate.ts';
@@ -20,6 +20,7 @@ import { inSteps, type Step } from '../../runtime/reconcile.ts';
 import { kindSource } from '../../runtime/source.ts';
 import type { MysqlMetadataStorage } from '../../storage/mysql/store/mysql-storage.ts';
 import type { SensitiveValues } from '../../storage/sensitive.ts';
+import { ChangeLag } from '../../sync/change-lag.ts';
 import { HeldObjects } from '../../sync/flows/held-objects.ts';
 import { ObjectReconciler } from '../../sync/flows/reconciler.ts';
 import { lenientEncoder } from '../../sync/row.ts';
@@ -73,15 +74,18 @@ export interface Parts {
 interface Worked extends Pick<KindLoop, 'positions' | 'completeness' | 'objects'> {
   /** Name for the watchdog. */
   readonly work: string;
+  readonly lag: ChangeLag;
   readonly reconciler: ObjectReconciler;
 }
 
 /** What happens to a key that a worker has taken from the queue, from the outside in. */
 function stepsOf(
-  { work, positions, completeness, objects, reconciler }: Worked,
+  { work, lag, positions, completeness, objects, reconciler }: Worked,
   { byteBudgets, watchdog }: Parts,
 ): readonly Step[] {
   return [
+    // How long the change has waited is known once it is stored.
+    ['lag', (key, next) => lag.around(key, next)],
     // The position that readers of MySQL see moves on once every key was worked on.
     ['position', (key, next) => positions.around(key, next)],
     // Rows of objects that left under this key with no final state stored end first.
@@ -103,17 +107,17 @@ export function createLoop(kind: KindDefinition, parts: Parts): KindLoop {
   const logger = parts.logger.child({ controller: `ingester_${kind.kind}` });
   const resource = { group: GROUP, version: VERSION, plural: kind.plural };
   const store = new IdentityStore(byteBudgets.held);
-  const seen: { wentBack?: WentBack } = {};
+  let seen: WentBack | undefined;
   const onWentBack = (from: string, to: string): void => {
-    seen.wentBack = { at: clock.now().toISOString(), from, to };
+    seen = { at: clock.now().toISOString(), from, to };
     metrics.wentBack();
   };
   const informer = new Informer({ client, resource, store, clock, logger, watchdog, onWentBack });
   const completeness = new Completeness({
-    ...{ kind, resource, informer, client, storage, clock, logger, mayMark },
+    ...{ kind, resource, informer, client, storage, clock, logger, mayMark, limits: usualLimits },
     kinds: inCluster(kindsOf(configuration)),
     evictsAll: ingester.evictImmutableKinds && kind.immutable,
-    limits: usualLimits,
+    storeLast: (object) => reconciler.storeLast(object),
     onMissedDeletes: (count) => metrics.missedDeletes(count),
   });
   const metrics = parts.metrics.coverage.forKind(kind.kind, () => completeness.coverage.unguarded.size);
@@ -124,10 +128,13 @@ export function createLoop(kind: KindDefinition, parts: Parts): KindLoop {
     ...flows.options,
     ...{ kind, resource, client, storage, clock, logger, sensitive: parts.sensitive, encode: lenientEncoder(logger) },
     failingObjects: parts.sync.failingObjects,
+    incompleteProtos: parts.sync.incompleteProtos,
     mayAddFinalizer: parts.mayAddFinalizer,
     getObject: (key) => objects.get(key),
-    onFinished: (uid) => completeness.noteFinished(uid),
+    defers: (key) => completeness.firstList.defers(key),
+    onFinished: (state) => completeness.noteFinished(state),
   });
+  const lag = createLag(kind, parts, store);
   const work = `reconcile ${kind.plural}`;
   watchdog.prepare([work, `list ${kind.plural}`, `watch ${kind.plural}`]);
   const controller = new Controller({
@@ -137,21 +144,43 @@ export function createLoop(kind: KindDefinition, parts: Parts): KindLoop {
         name: kind.plural,
         informer: () => informer,
         handler: enqueueForObject(),
-        predicates: [resourceVersionChanged, completeness.skipUnchanged],
+        predicates: [resourceVersionChanged, completeness.skipUnchanged, lag.noted],
+        prepare: (objects) => completeness.look(objects),
       }),
+      completeness.firstList,
     ],
+    worksWhileSyncing: true,
     // A CRD may be installed long after this program was.
     cacheSyncTimeoutMs: Number.POSITIVE_INFINITY,
-    maxConcurrentReconciles: ingester.concurrentReconcilesMap[kind.kind] ?? ingester.concurrentReconciles,
-    retry: retryUpTo(ingester.requeuePeriodMap[kind.kind] ?? ingester.requeuePeriod),
-    reconcile: inSteps(stepsOf({ work, positions, completeness, objects, reconciler }, parts)),
+    ...paceOf(kind.kind, configuration),
+    reconcile: inSteps(stepsOf({ work, lag, positions, completeness, objects, reconciler }, parts)),
     metrics: parts.metrics.controllers.forController(`ingester_${kind.kind}`),
     mayWork: parts.mayWork,
     clock,
     logger,
   });
-  const wentBack = (): WentBack | undefined => seen.wentBack;
-  return { kind, resource, informer, objects, controller, completeness, metrics, flows, positions, wentBack };
+  const own = { kind, resource, informer, objects, controller, completeness, metrics, flows, positions };
+  return { ...own, wentBack: () => seen };
+}
+
+/** How many objects of the kind are worked on at once, and when one that failed comes again. */
+function paceOf(
+  kind: string,
+  { ingester }: Configuration,
+): Pick<ControllerOptions, 'maxConcurrentReconciles' | 'retry'> {
+  return {
+    maxConcurrentReconciles: ingester.concurrentReconcilesMap[kind] ?? ingester.concurrentReconciles,
+    retry: retryUpTo(ingester.requeuePeriodMap[kind] ?? ingester.requeuePeriod),
+  };
+}
+
+function createLag({ kind }: KindDefinition, { clock, metrics }: Parts, store: { readonly size: number }): ChangeLag {
+  const lag = new ChangeLag({ clock, onStored: (seconds) => series.stored(seconds) });
+  const series = metrics.lag.forKind(kind, () => ({
+    ...{ changes: lag.changes, oldestSeconds: lag.oldestSeconds },
+    objects: store.size,
+  }));
+  return lag;
 }
 
 export function informerChecks(loops: readonly KindLoop[]): Readonly<Record<string, ReadinessCheck>> {

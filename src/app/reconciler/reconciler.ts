@@ -12,6 +12,7 @@ import type { Runnable } from '../../runtime/runnable-group.ts';
 import { MysqlMetadataStorage, WRITE_WORK } from '../../storage/mysql/store/mysql-storage.ts';
 import { ContinuousAudit } from '../../sync/audit/continuous-audit.ts';
 import { lenientEncoder } from '../../sync/row.ts';
+import { checkDefinitions } from '../../sync/startup/definitions.ts';
 import { usualLimits } from '../../sync/startup/mark-missed-deletes.ts';
 import { recordPositions } from '../../sync/startup/position.ts';
 import { StorageMonitor } from '../../sync/status/storage-monitor.ts';
@@ -54,7 +55,7 @@ export async function runReconciler(configuration: Configuration, logger: Logger
   const metrics = createMetrics();
   const watchdog = createWatchdog(clock, logger, metrics);
   const client = createClient(configuration, clock, metrics);
-  const storage = createStorage(configuration, { clock, metrics, watchdog, onGateClosed: () => readAnew(loops) });
+  const storage = createStorage(configuration, { clock, logger, metrics, watchdog }, () => readAnew(loops));
   const lease = leaseName(controllers);
   const elector = createElector(configuration, { clock, logger, metrics }, lease);
   const mayWork = (): boolean => elector?.election.leads() ?? true;
@@ -86,6 +87,8 @@ export async function runReconciler(configuration: Configuration, logger: Logger
   manager.add(events);
   manager.add({ name: 'storage monitor', group: 'always', run: (stop) => monitor.run(stop) });
   manager.add(uninstall.runnable);
+  const definitions = { client, clock, logger, kinds: loops.map(({ kind }) => kind) };
+  manager.add({ name: 'definitions', group: 'always', run: (stop) => checkDefinitions(definitions, stop) });
   for (const loop of loops) {
     const { kind, informer } = loop;
     manager.add({ name: `watch ${kind.plural}`, group: 'cache', run: (stop) => informer.run(stop) });
@@ -118,22 +121,32 @@ function readAnew(loops: readonly KindLoop[]): void {
 
 interface StorageParts {
   readonly clock: Clock;
+  readonly logger: Logger;
   readonly metrics: Metrics;
   readonly watchdog: Watchdog;
-  readonly onGateClosed: () => void;
 }
 
+const KEY_TAKEN =
+  'The key that michelangelo/MetadataStoragePrimaryKey names is that of another row; the object has a row under its uid';
+
 /** Counts what does not fit its indexed column, and lets the watchdog see the writes. */
-function createStorage(configuration: Configuration, parts: StorageParts): MysqlMetadataStorage {
-  const { clock, watchdog, onGateClosed } = parts;
-  const { sync } = parts.metrics;
+function createStorage(
+  configuration: Configuration,
+  { clock, logger, metrics: { sync, storage }, watchdog }: StorageParts,
+  onGateClosed: () => void,
+): MysqlMetadataStorage {
   for (const { kind, indexes } of kindsOf(configuration)) {
-    sync.prepareColumns(kind, [...indexes.flat().map(({ name }) => name), 'json']);
+    sync.prepareColumns(kind, [...indexes.flat().map(({ name }) => name), 'json', 'proto', 'uid']);
   }
   watchdog.prepare([WRITE_WORK]);
   return new MysqlMetadataStorage(mysqlOptions(configuration), clock, undefined, {
     onUnfit: ({ kind }, columns) => sync.unfit(kind, columns),
+    onKeyTaken: ({ kind, namespace, name, uid }, key) => {
+      sync.unfit(kind.kind, ['uid']);
+      logger.warn({ kind: kind.kind, namespace, name, uid, key }, KEY_TAKEN);
+    },
     onGateClosed,
+    onCommit: (commit) => storage.committed(commit),
     watchdog,
   });
 }
@@ -151,8 +164,7 @@ function addLoop(manager: Manager, loop: KindLoop, parts: Parts, usable: Promise
     const longest = policy === 'remove-finalizer' ? [sleep(clock, removeFinalizerAfter, stop)] : [];
     const answers = await Promise.race([usable.then(() => true), untilAborted(stop), ...longest]);
     await Promise.race([sync.control.loaded, untilAborted(stop)]);
-    if (answers === true) await completeness.startByDifference(controller, stop);
-    await Promise.all([controller.run(stop), completeness.repairMissedDeletes()]);
+    await completeness.run(controller, { asksMysql: answers === true }, stop);
   };
   manager.add({ name: `reconcile ${kind.plural}`, run: work });
 }
@@ -164,8 +176,8 @@ function finalizersAllowed(uninstall: UninstallWatch): 'yes' | 'no' | 'unknown' 
 }
 
 function createMonitor(parts: Parts, loops: readonly KindLoop[], onUsable: () => void): StorageMonitor {
-  const { storage, clock, logger, configuration } = parts;
-  return new StorageMonitor({
+  const { storage, clock, logger, configuration, metrics } = parts;
+  const monitor = new StorageMonitor({
     storage,
     kinds: loops.map(({ kind }) => kind),
     periodMs: Math.min(MONITOR_MS, configuration.ingester.requeuePeriod),
@@ -176,6 +188,8 @@ function createMonitor(parts: Parts, loops: readonly KindLoop[], onUsable: () =>
       for (const { controller } of loops) controller.retryFailed();
     },
   });
+  metrics.storage.watch(() => ({ available: monitor.problem === undefined, connections: storage.connections }));
+  return monitor;
 }
 
 export function createAuditLoop(loops: readonly KindLoop[], parts: Parts): Runnable {

@@ -17,6 +17,7 @@ import { DeletionBreaker } from '../../sync/flows/deletion-breaker.ts';
 import { EvictionPace } from '../../sync/flows/eviction-pace.ts';
 import { FailingObjects } from '../../sync/flows/failing-objects.ts';
 import type { FlowOptions } from '../../sync/flows/flow.ts';
+import { IncompleteProtos } from '../../sync/flows/incomplete-protos.ts';
 import { Spool, type SpoolCount } from '../../sync/flows/spool.ts';
 import { SpoolingPolicy, type StorageAway } from '../../sync/flows/spooling-policy.ts';
 import { TombstoneWriter } from '../../sync/flows/tombstone-writer.ts';
@@ -41,6 +42,7 @@ export interface SyncParts {
   readonly tombstones: TombstoneWriter | undefined;
   readonly control: ControlState;
   readonly failingObjects: FailingObjects;
+  readonly incompleteProtos: IncompleteProtos;
   readonly spool: Spool | undefined;
   readonly spooled: () => SpoolCount;
   /** Options of the flows of a kind; `total` counts its objects in the API server. */
@@ -62,6 +64,7 @@ export function createSyncParts(options: SyncPartsOptions): SyncParts {
     onBreaker: (kind, open) => metrics.sync.breakerOpen(kind, open),
   });
   const tombstones = createTombstoneWriter(options);
+  const incompleteProtos = new IncompleteProtos();
   let spooled: SpoolCount = { waiting: 0, aside: 0 };
   const spool = createSpool(options, (count) => {
     spooled = count;
@@ -70,6 +73,7 @@ export function createSyncParts(options: SyncPartsOptions): SyncParts {
   return {
     control,
     tombstones,
+    incompleteProtos,
     failingObjects: new FailingObjects(clock, (kind, code) => metrics.sync.failed(kind, code)),
     spool,
     spooled: () => spooled,
@@ -103,7 +107,7 @@ function createSpool(
   const { policy, spoolDirectory, spoolMaxMebibytes } = configuration.outage;
   if (policy === 'wait' && spoolDirectory === '') return undefined;
   const maxBytes = spoolMaxMebibytes * 1024 * 1024;
-  const kinds = everyKind(configuration);
+  const kinds = everyKind();
   return new Spool({ directory: spoolDirectory, kinds, maxBytes, sensitive, logger, onCount });
 }
 
@@ -136,7 +140,7 @@ function flowsOf(
       ...(tombstones === undefined ? {} : { tombstones }),
       ...(breaks ? { breaker: new DeletionBreaker({ kind: kind.kind, limits, total, state: control, clock }) } : {}),
       ...(spool !== undefined && outage.policy === 'remove-finalizer'
-        ? { outage: new SpoolingPolicy({ spool, afterMs: outage.removeFinalizerAfter, away }) }
+        ? { outage: new SpoolingPolicy({ spool, afterMs: outage.removeFinalizerAfter, away, clock }) }
         : {}),
     },
   };

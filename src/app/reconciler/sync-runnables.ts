@@ -43,7 +43,7 @@ function addStatus(manager: Manager, parts: Parts, loops: readonly KindLoop[], m
   manager.add({ name: 'storage history', group: 'leader', run: (stop) => history.run(stop) });
   const status = {
     ...{ client, namespace, monitor, history, clock, logger },
-    ...{ failingObjects: sync.failingObjects, spooled: sync.spooled },
+    ...{ failingObjects: sync.failingObjects, incompleteProtos: sync.incompleteProtos, spooled: sync.spooled },
     kinds: () => loops.map(statusOf),
     onFailingObjects: (count: number) => metrics.sync.failing(count),
   };

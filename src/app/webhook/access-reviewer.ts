@@ -4,7 +4,7 @@ import { type JsonObject, valueAt } from '../../base/json.ts';
 import type { Logger } from '../../base/logger.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { subjectAccessReviews } from '../../kube/resources.ts';
-import { ask } from '../../sync/admission/ask.ts';
+import { ask } from '../../sync/admission/lookups.ts';
 
 export interface ReviewerOptions {
   /** Connects when it is asked first, so that a webhook that never asks needs no API server. */

@@ -8,9 +8,7 @@ import { storageEnabled } from '../../config/feature-switches.ts';
 import type { Configuration } from '../../config/schema.ts';
 import type { WebhookMetrics } from '../../metrics/metrics.ts';
 import type { MetadataStorage } from '../../storage/metadata-storage.ts';
-import { ConfigMapRecord } from '../../sync/admission/admission-record.ts';
-import { ConfigMapBounds } from '../../sync/admission/ingester-bounds.ts';
-import { ClusterCensus } from '../../sync/admission/object-census.ts';
+import { ClusterCensus, ConfigMapBounds, ConfigMapRecord } from '../../sync/admission/lookups.ts';
 import { everyKind } from '../kinds.ts';
 import { createClient } from '../kube-client.ts';
 import { ApiAccessReviewer } from './access-reviewer.ts';
@@ -38,7 +36,7 @@ export async function createAdmissionPorts(
     record: new ConfigMapRecord(ownNamespace),
     bounds: new ConfigMapBounds(ownNamespace),
     census: new ClusterCensus({
-      kinds: everyKind(configuration),
+      kinds: everyKind(),
       client: () => client.get(),
       storage: open,
       clock,

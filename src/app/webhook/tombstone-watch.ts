@@ -4,10 +4,9 @@
 // that is not ready refuses every create.
 import type { TombstoneIndex } from '../../../webhooks/ports.ts';
 import { untilAborted } from '../../base/abort.ts';
-import type { Clock } from '../../base/clock.ts';
+import { type Clock, repeat } from '../../base/clock.ts';
 import { isJsonObject, valueAt } from '../../base/json.ts';
 import type { Logger } from '../../base/logger.ts';
-import { repeat } from '../../base/repeat.ts';
 import type { Watchdog } from '../../base/watchdog.ts';
 import type { Configuration } from '../../config/schema.ts';
 import { findTombstone, TOMBSTONES_CONFIG_MAP, type TombstoneData } from '../../gitops/tombstone-index.ts';

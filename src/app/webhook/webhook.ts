@@ -2,8 +2,7 @@
 // ordinary answer needs neither.
 
 import { createWebhookApp } from '../../../webhooks/app.ts';
-import { loadKeyPair } from '../../../webhooks/certificate.ts';
-import { watchCertificate } from '../../../webhooks/certificate-watcher.ts';
+import { loadKeyPair, watchCertificate } from '../../../webhooks/certificate.ts';
 import { validatingPolicies } from '../../../webhooks/policies/registry.ts';
 import { untilAborted } from '../../base/abort.ts';
 import { type Clock, sleep, systemClock } from '../../base/clock.ts';

@@ -2,15 +2,17 @@
 // names and namespaces are requested, and without an answer in time there are none.
 //
 // kubectl asks a program kubectl_complete-ingester on PATH, which gets the same words; see docs/query.md.
-import type { Command } from 'commander';
-import { Argument } from 'commander';
-import { systemClock } from '../../base/clock.ts';
+import { Argument, type Command } from 'commander';
+import type { KindDefinition } from '../../api/kind.ts';
+import { systemClock, within } from '../../base/clock.ts';
 import { valueAt } from '../../base/json.ts';
-import { within } from '../../base/within.ts';
-import { kindNames } from '../../kinds/kind-names.ts';
+import { findKindName, kindNames } from '../../kinds/kind-names.ts';
+import { groupNames } from '../../storage/aggregate.ts';
+import { queryFieldNames } from '../../storage/fields.ts';
+import { kindOf } from '../kind.ts';
 import { printRaw } from '../print.ts';
 import { cellText, itemsOf } from './output.ts';
-import { kindOf, type Session, withSession } from './session.ts';
+import { type Session, withSession } from './session.ts';
 
 const shells = ['bash', 'zsh', 'fish'] as const;
 type Shell = (typeof shells)[number];
@@ -21,7 +23,7 @@ const MOST_NAMES = '200';
 /** Where a command finds its objects, if not among what is present. */
 const sources: Readonly<Record<string, string>> = { restore: 'all', label: 'evicted', annotate: 'evicted' };
 /** Commands whose first word is a kind. */
-const ofKinds = ['get', 'describe', 'incarnations', 'history', 'restore', 'delete', 'label', 'annotate'];
+const ofKinds = ['get', 'count', 'describe', 'incarnations', 'history', 'restore', 'delete', 'label', 'annotate'];
 
 export function addCompletionCommands(program: Command): void {
   program
@@ -68,7 +70,7 @@ interface Typed {
 async function rawCandidates(typed: Typed): Promise<readonly string[]> {
   const { program, command, previous, current } = typed;
   const flag = flagOf(program, command, previous);
-  if (flag?.required === true) return valuesOf(program, flag);
+  if (flag?.required === true) return valuesOf(typed, flag);
   if (current.startsWith('-')) return [...new Set(flagsOf(program, command).map(({ long }) => long ?? ''))];
   if (command === undefined) return program.commands.map((one) => one.name()).filter((name) => !name.startsWith('_'));
   return command.name() === 'completion' ? shells : objectsFor(command.name(), typed);
@@ -76,27 +78,49 @@ async function rawCandidates(typed: Typed): Promise<readonly string[]> {
 
 /** What a flag may be set to, where that is known. */
 async function valuesOf(
-  program: Command,
+  { program, plain, current }: Typed,
   { long, argChoices }: Command['options'][number],
 ): Promise<readonly string[]> {
   if (argChoices !== undefined) return argChoices;
+  const [, kind = ''] = plain;
   switch (long) {
     case '--namespace':
       return asked(program, ({ objects }) => objects.namespaces());
     case '--output':
-      return ['table', 'wide', 'json', 'yaml', 'name', 'jsonpath='];
-    case '--source':
-      return ['present', 'live', 'evicted', 'deleted', 'all'];
+      return ['table', 'wide', 'json', 'yaml', 'name', 'jsonpath=', 'custom-columns='];
+    case '--by':
+      return listed(current, await fieldsOf(kind, groupNames));
+    case '--order-by':
+      return listed(current, await fieldsOf(kind, queryFieldNames));
+    case '--template':
+      return asked(program, async ({ objects }) => {
+        const queries = await objects.call({ path: `/${kindOf(kind).plural}/-/queries` });
+        return itemsOf(queries).map(({ id }) => cellText(id));
+      });
     default:
       return [];
   }
 }
 
 /** First a kind, then a name. */
-async function objectsFor(command: string, { program, plain }: Typed): Promise<readonly string[]> {
+async function objectsFor(command: string, { program, plain, current }: Typed): Promise<readonly string[]> {
   if (!ofKinds.includes(command)) return [];
-  if (plain.length === 1) return kindNames.map(({ plural }) => plural);
-  return plain.length === 2 ? namesOf(program, plain[1] ?? '', command) : [];
+  const plurals = kindNames.map(({ plural }) => plural);
+  if (plain.length === 1) return command === 'get' ? listed(current, plurals) : plurals;
+  return plain.length === 2 && command !== 'count' ? namesOf(program, { kind: plain[1] ?? '', command, current }) : [];
+}
+
+/** Of a list that is joined by commas, the last part is completed. */
+function listed(current: string, candidates: readonly string[]): readonly string[] {
+  const before = current.slice(0, current.lastIndexOf(',') + 1);
+  return candidates.map((candidate) => `${before}${candidate}`);
+}
+
+/** The indexed fields of a kind; of none where the word is no kind. */
+async function fieldsOf(word: string, names: (kind: KindDefinition) => readonly string[]): Promise<readonly string[]> {
+  const { findKind } = await import('../../kinds/kinds.ts');
+  const kind = findKind(findKindName(word)?.kind ?? '');
+  return kind === undefined ? [] : names(kind);
 }
 
 function flagsOf(program: Command, command: Command | undefined): Command['options'] {
@@ -111,11 +135,21 @@ function takesValue(program: Command, command: Command | undefined, word = ''): 
   return flagOf(program, command, word)?.required === true;
 }
 
-function namesOf(program: Command, kind: string, command: string): Promise<readonly string[]> {
+interface NamesAsked {
+  readonly kind: string;
+  readonly command: string;
+  /** What the names begin with. */
+  readonly current: string;
+}
+
+function namesOf(program: Command, { kind, command, current }: NamesAsked): Promise<readonly string[]> {
   return asked(program, async ({ objects, namespace }) => {
     const source = sources[command] ?? 'present';
     const path = `/namespaces/${encodeURIComponent(namespace)}/${kindOf(kind).plural}`;
-    const list = await objects.call({ path, query: { limit: MOST_NAMES, source, skip: 'spec,status' } });
+    const list = await objects.call({
+      path,
+      query: { limit: MOST_NAMES, source, namePrefix: current, skip: 'spec,status' },
+    });
     const names = itemsOf(list).map((item) => cellText(valueAt(item, ['metadata', 'name'])));
     return [...new Set(names)];
   });

@@ -1,11 +1,10 @@
 import { type Command, Option } from 'commander';
 import type { StoredObjects } from '../../app/commands/stored-objects.ts';
 import { sleep, systemClock } from '../../base/clock.ts';
-import { parseDurationMs } from '../../base/duration.ts';
 import { valueAt } from '../../base/json.ts';
 import { ifFound } from '../../kube/found.ts';
 import { ArgumentError } from '../errors.ts';
-import { printResult } from '../print.ts';
+import { durationOption, printResult } from '../print.ts';
 import { deleteSelected } from './delete-collection.ts';
 import { StillThereError } from './errors.ts';
 import { cellText } from './output.ts';
@@ -19,7 +18,7 @@ interface Flags {
   readonly yes: boolean;
   readonly dryRun: boolean;
   readonly wait: boolean;
-  readonly timeout: string;
+  readonly timeout: number;
   readonly propagationPolicy?: string;
   readonly output: 'text' | 'json';
 }
@@ -46,7 +45,7 @@ export function addDeleteCommand(program: Command): void {
     )
     .option('--dry-run', 'ask whether it would work, and mark nothing', false)
     .addOption(new Option('--wait', 'until it is gone').default(false).conflicts(selectors))
-    .addOption(new Option('--timeout <duration>', 'longest wait').default('2m').conflicts(selectors))
+    .addOption(durationOption('--timeout <duration>', 'longest wait', '2m').conflicts(selectors))
     .addOption(new Option('-o, --output <format>', 'text or json').choices(['text', 'json']).default('text'))
     .action(async (kind: string, name: string | undefined, flags: Flags) => {
       const { selector, fieldSelector } = flags;
@@ -95,12 +94,6 @@ function orderOf({ uid, dryRun, propagationPolicy }: Flags): object {
   };
 }
 
-function durationOf(text: string): number {
-  const milliseconds = parseDurationMs(text);
-  if (milliseconds === undefined) throw new ArgumentError(`--timeout ${text.slice(0, 50)} is no duration, such as 90s`);
-  return milliseconds;
-}
-
 interface Waiting {
   readonly path: string;
   readonly uid: string;
@@ -109,7 +102,7 @@ interface Waiting {
 }
 
 async function waitUntilGone(objects: StoredObjects, { path, uid, what, flags }: Waiting): Promise<void> {
-  const limitMs = durationOf(flags.timeout);
+  const limitMs = flags.timeout;
   const progress = startProgress(process.stderr, 'looks');
   const started = systemClock.monotonicMs();
   try {

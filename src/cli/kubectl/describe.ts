@@ -1,10 +1,21 @@
 import type { Command } from 'commander';
 import { stringify } from 'yaml';
+import { age } from '../../base/human-duration.ts';
 import { isJsonObject, type JsonObject, ownValue, valueAt } from '../../base/json.ts';
 import { terminalLine } from '../../base/terminal-text.ts';
 import { printColoured, printRaw, printText } from '../print.ts';
 import { NothingStoredUnderNameError } from './errors.ts';
-import { cellText, type Format, formatOption, itemsOf, printDocument, showsColours, textTable } from './output.ts';
+import {
+  cellText,
+  chosenText,
+  type Format,
+  formatOption,
+  isDocumentFormat,
+  itemsOf,
+  printDocument,
+  showsColours,
+  textTable,
+} from './output.ts';
 import { objectPath, oneObject, withSession } from './session.ts';
 
 const PREFIX = 'stored.michelangelo.api/';
@@ -69,16 +80,23 @@ function section(name: string, value: unknown): string {
 }
 
 /** The newest incarnation first. */
-export function historyText(items: readonly JsonObject[], coloured: 'coloured' | 'plain'): string {
+export function historyText(
+  items: readonly JsonObject[],
+  coloured: 'coloured' | 'plain',
+  times: 'relative' | 'absolute' = 'relative',
+): string {
+  const now = new Date();
+  const shown = (time: string): string => (times === 'absolute' ? time : `${age(time, now)} ago`);
   const rows = items.map((item) => {
     const mark = (name: string): string =>
       cellText(valueAt(item, ['metadata', 'annotations', `${PREFIX}${name}`]) ?? '');
     const state = mark('state');
+    const left = mark('delete-time') || mark('evict-time');
     return [
       cellText(valueAt(item, ['metadata', 'uid'])),
       state === 'live' ? 'etcd and MySQL' : state === 'evicted' ? 'MySQL' : 'deleted',
-      cellText(valueAt(item, ['metadata', 'creationTimestamp'])),
-      mark('delete-time') || mark('evict-time') || '-',
+      shown(cellText(valueAt(item, ['metadata', 'creationTimestamp']))),
+      left === '' ? '-' : shown(left),
       cellText(valueAt(item, ['metadata', 'resourceVersion'])),
     ];
   });
@@ -99,8 +117,10 @@ export function addIncarnationsCommand(program: Command): void {
         if (items.length === 0)
           throw new NothingStoredUnderNameError(`${target.kind.kind} ${namespace}/${target.name}`);
         const coloured = showsColours(process.stdout, process.env) ? 'coloured' : 'plain';
-        if (output === 'table' || output === 'wide') printColoured(historyText(items, coloured));
-        else printRaw(printDocument(list, output));
+        if (output === 'table') printColoured(historyText(items, coloured));
+        else if (output === 'wide') printColoured(historyText(items, coloured, 'absolute'));
+        else if (isDocumentFormat(output)) printRaw(printDocument(list, output));
+        else printColoured(chosenText(items, output));
       });
     });
 }

@@ -1,32 +1,42 @@
-import { type Command, InvalidArgumentError, Option } from 'commander';
+import { type Command, Option } from 'commander';
 import type { StoredCall } from '../../app/commands/stored-objects.ts';
+import { humanDuration } from '../../base/human-duration.ts';
 import { isJsonObject, type JsonObject } from '../../base/json.ts';
 import type { KindName } from '../../kinds/kind-names.ts';
 import { ArgumentError } from '../errors.ts';
 import { note, printColoured, printRaw, printResult } from '../print.ts';
+import { pathTemplate, sortedBy } from './columns.ts';
+import {
+  addFilterOptions,
+  collect,
+  definedOf,
+  type FilterFlags,
+  filterQuery,
+  listPath,
+  wholeNumber,
+} from './filters.ts';
 import {
   cellText,
+  chosenText,
   type Format,
   formatOption,
+  isDocumentFormat,
   itemsOf,
   printDocument,
   showsColours,
   tableRows,
   textTable,
+  withHeads,
 } from './output.ts';
 import { startProgress } from './progress.ts';
 import { kindAndName, objectPath, type Session, withSession } from './session.ts';
 
-export interface GetFlags {
+export interface GetFlags extends FilterFlags {
   readonly output: Format;
-  readonly allNamespaces: boolean;
-  readonly selector?: string;
-  readonly fieldSelector?: string;
-  readonly source: string;
-  readonly owner?: string;
-  readonly createdAfter?: string;
-  readonly createdBefore?: string;
   readonly orderBy?: string;
+  readonly sortBy?: string;
+  readonly headers: boolean;
+  readonly showLabels: boolean;
   readonly template?: string;
   readonly param: readonly string[];
   readonly uid?: string;
@@ -38,84 +48,63 @@ export interface GetFlags {
 const CHUNK = 500;
 
 export function addGetCommand(program: Command): void {
-  program
-    .command('get <kind> [name]')
-    .description('list stored objects, live and evicted, or show one')
-    .option('-A, --all-namespaces', 'in every namespace that you may list', false)
-    .option('-l, --selector <selector>', "labels, as with kubectl get: 'team in (a,b),!old'")
-    .option('--field-selector <selector>', 'indexed fields: spec.algorithm=xgboost')
-    .option('--source <source>', 'present (live and evicted), live, evicted, deleted or all', 'present')
-    .option('--owner <name>', 'who owns a model, a pipeline or a revision, who started a run')
-    .option('--created-after <time>', 'in UTC, such as 2026-01-31T12:00:00Z; --created-before ends the range')
-    .option('--created-before <time>', 'in UTC')
+  addFilterOptions(program.command('get <kinds> [name]'))
+    .description('list stored objects of a kind, or of several (models,pipelines), live and evicted, or show one')
     .option('--order-by <fields>', 'indexed fields, joined by commas; - before one for descending')
+    .option('--sort-by <path>', 'JSONPath of the value to sort by, after all are read: .spec.algorithm')
+    .option('--no-headers', 'tables without their heads')
+    .option('--show-labels', 'a column with the labels', false)
     .option('--template <id>', 'a named query of the kind; its parameters with --param')
     .option('--param <name=value>', 'a parameter of the named query; may be repeated', collect, [])
     .option('--uid <uid>', 'this incarnation')
     .option('--limit <number>', 'at most so many', wholeNumber)
     .option('--min-resource-version <version>', 'wait until the store is at least as new')
     .addOption(formatOption())
-    .action(async (kind: string, name: string | undefined, flags: GetFlags) => {
-      const target = kindAndName(kind, name);
-      await withSession(program, (session) => runGet(session, target, flags));
+    .action(async (kinds: string, name: string | undefined, flags: GetFlags) => {
+      const targets = kinds.split(',').map((kind) => kindAndName(kind, name));
+      if (targets.length > 1 && targets.some((target) => target.name !== undefined)) {
+        throw new ArgumentError('Several kinds are listed without a name');
+      }
+      await withSession(program, (session) => runGet(session, targets, flags));
     });
 }
 
-function collect(value: string, before: readonly string[]): readonly string[] {
-  return [...before, value];
+interface Target {
+  readonly kind: KindName;
+  readonly name: string | undefined;
 }
 
-function wholeNumber(text: string): number {
-  if (!/^[1-9]\d{0,8}$/.test(text)) throw new InvalidArgumentError('It is a whole number from 1 on.');
-  return Number(text);
-}
-
-async function runGet(
-  session: Session,
-  { kind, name }: { readonly kind: KindName; readonly name: string | undefined },
-  flags: GetFlags,
-): Promise<void> {
-  const query = queryOf(flags, name);
-  const path = name === undefined ? listPath(session, kind, flags) : objectPath(kind, session.namespace, name);
-  if (flags.output === 'table' || flags.output === 'wide') await printTable(session, { path, query, flags, name });
-  else await printDocuments(session, { path, query, flags, name });
-}
-
-function listPath({ namespace }: Session, { plural }: KindName, { allNamespaces }: GetFlags): string {
-  return allNamespaces ? `/${plural}` : `/namespaces/${encodeURIComponent(namespace)}/${plural}`;
+async function runGet(session: Session, targets: readonly Target[], flags: GetFlags): Promise<void> {
+  const asked = targets.map(({ kind, name }): Printing => {
+    const path = name === undefined ? listPath(session, kind, flags) : objectPath(kind, session.namespace, name);
+    const prefix = targets.length > 1 ? `${kind.kind.toLowerCase()}.stored.michelangelo.api/` : '';
+    return { path, query: queryOf(flags, name), flags, name, prefix };
+  });
+  if (flags.output === 'table' || flags.output === 'wide') await printTables(session, asked);
+  else await printDocuments(session, asked, flags);
 }
 
 function queryOf(flags: GetFlags, name: string | undefined): Readonly<Record<string, string>> {
   const { uid, minResourceVersion } = flags;
-  const one = definedOf({ uid, minResourceVersion });
+  // Sorting looks at whole objects, also of a table.
+  const includeObject = flags.sortBy === undefined ? undefined : 'Object';
+  const one = definedOf({ uid, minResourceVersion, includeObject });
   if (name !== undefined) return one;
-  const { source, owner, createdAfter, createdBefore, orderBy, template, selector, fieldSelector } = flags;
+  const { orderBy, template } = flags;
   const parameters = flags.param.map((text) => {
     const [key = '', ...value] = text.split('=');
     if (value.length === 0) throw new ArgumentError(`--param ${text.slice(0, 100)} is not name=value`);
     return [`param.${key}`, value.join('=')] as const;
   });
-  const asked = {
-    source,
-    owner,
-    createdAfter,
-    createdBefore,
-    orderBy,
-    template,
-    labelSelector: selector,
-    fieldSelector,
-  };
-  return { ...one, ...definedOf(asked), ...Object.fromEntries(parameters) };
-}
-
-function definedOf(parts: Readonly<Record<string, string | undefined>>): Readonly<Record<string, string>> {
-  return Object.fromEntries(Object.entries(parts).filter((entry): entry is [string, string] => entry[1] !== undefined));
+  return { ...one, ...filterQuery(flags), ...definedOf({ orderBy, template }), ...Object.fromEntries(parameters) };
 }
 
 interface Printing extends Pick<StoredCall, 'path'> {
   readonly query: Readonly<Record<string, string>>;
   readonly flags: GetFlags;
   readonly name: string | undefined;
+  /** Before each name in a table, where there are several kinds. */
+  readonly prefix: string;
 }
 
 async function* pagesOf(
@@ -147,32 +136,66 @@ async function* pagesOf(
   }
 }
 
-async function printTable(session: Session, printing: Printing): Promise<void> {
-  const { flags, name } = printing;
-  const options = { wide: flags.output === 'wide', namespaces: flags.allNamespaces && name === undefined };
-  const coloured = showsColours(process.stdout, process.env) ? 'coloured' : 'plain';
-  let head: readonly string[] | undefined;
-  for await (const page of pagesOf(session, printing, 'table')) {
-    const table = tableRows(page, options);
-    if (table.rows.length === 0) continue;
-    const text = textTable([table.head, ...table.rows], coloured);
-    // The head comes once; columns of later pages may be wider.
-    printColoured(head === undefined ? text : text.slice(text.indexOf('\n') + 1));
-    head = table.head;
+async function printTables(session: Session, asked: readonly Printing[]): Promise<void> {
+  let printed = 0;
+  for (const printing of asked) {
+    const pages = pagesOf(session, printing, 'table');
+    const inPieces = printing.flags.sortBy === undefined ? pages : [await sortedPage(pages, printing.flags.sortBy)];
+    if (await printTable(inPieces, printing, printed > 0 ? '\n' : '')) printed += 1;
   }
-  if (head === undefined) note('No objects are stored that are asked for.\n');
+  if (printed === 0) note('No objects are stored that are asked for.\n');
 }
 
-async function printDocuments(session: Session, printing: Printing): Promise<void> {
-  const { flags, name } = printing;
-  const format = flags.output as Exclude<Format, 'table' | 'wide'>;
-  const items: JsonObject[] = [];
-  for await (const page of pagesOf(session, printing, 'object')) {
-    if (name !== undefined || format === 'name') printRaw(printDocument(page, format));
-    else items.push(...(page['items'] as JsonObject[]));
+/** Whether there was anything to print. */
+async function printTable(
+  pages: AsyncIterable<JsonObject> | Iterable<JsonObject>,
+  { flags, name, prefix }: Printing,
+  before: string,
+): Promise<boolean> {
+  const namespaces = flags.allNamespaces && name === undefined;
+  const options = { wide: flags.output === 'wide', namespaces, labels: flags.showLabels, prefix };
+  const coloured = showsColours(process.stdout, process.env) ? 'coloured' : 'plain';
+  let printed = false;
+  for await (const page of pages) {
+    const table = tableRows(page, options);
+    if (table.rows.length === 0) continue;
+    // The head comes once; columns of later pages may be wider.
+    const heads = printed || !flags.headers ? 'no-heads' : 'heads';
+    printColoured(`${printed ? '' : before}${withHeads(textTable([table.head, ...table.rows], coloured), heads)}`);
+    printed = true;
   }
-  if (name !== undefined || format === 'name') return;
-  printRaw(printDocument({ apiVersion: 'v1', kind: 'List', metadata: {}, items }, format));
+  return printed;
+}
+
+/** All pages as one, in the order of a value of their objects. */
+async function sortedPage(pages: AsyncIterable<JsonObject>, path: string): Promise<JsonObject> {
+  let definitions: JsonObject = {};
+  const rows: JsonObject[] = [];
+  for await (const page of pages) {
+    definitions = page;
+    rows.push(...(Array.isArray(page['rows']) ? page['rows'].filter(isJsonObject) : []));
+  }
+  return { ...definitions, rows: [...sortedBy(`.object${pathTemplate(path).slice(1, -1)}`, rows)] };
+}
+
+async function printDocuments(session: Session, asked: readonly Printing[], flags: GetFlags): Promise<void> {
+  const { output, sortBy } = flags;
+  const [{ name } = { name: undefined }] = asked;
+  // One object, and names, are printed as they come; a list is one document.
+  const comes = name !== undefined || (output === 'name' && sortBy === undefined);
+  const items: JsonObject[] = [];
+  for (const printing of asked) {
+    for await (const page of pagesOf(session, printing, 'object')) {
+      if (comes && isDocumentFormat(output)) printRaw(printDocument(page, output));
+      else items.push(...itemsOf(page));
+    }
+  }
+  if (!comes || !isDocumentFormat(output)) printItems(sortBy === undefined ? items : sortedBy(sortBy, items), flags);
+}
+
+function printItems(items: readonly JsonObject[], { output, headers }: GetFlags): void {
+  if (!isDocumentFormat(output)) printColoured(chosenText(items, output, headers ? 'heads' : 'no-heads'));
+  else printRaw(printDocument({ apiVersion: 'v1', kind: 'List', metadata: {}, items: [...items] }, output));
 }
 
 export function addSummaryCommand(program: Command): void {
@@ -191,7 +214,7 @@ export function addSummaryCommand(program: Command): void {
 function summaryText(items: readonly JsonObject[]): string {
   const rows = items.map(({ kind, counts, lagSeconds }) => {
     const of = (state: string): string => cellText(isJsonObject(counts) ? (counts[state] ?? '') : '');
-    const lag = typeof lagSeconds === 'number' ? `${Math.round(lagSeconds)} s ago` : 'unknown';
+    const lag = typeof lagSeconds === 'number' ? `${humanDuration(lagSeconds * 1000)} ago` : 'unknown';
     return [cellText(kind), of('live'), of('evicted'), of('deleted'), lag];
   });
   return textTable([['KIND', 'LIVE', 'EVICTED', 'DELETED', 'COMPLETE'], ...rows], 'plain');

@@ -28,6 +28,13 @@ export function compileJsonPath(template: string): (document: unknown) => string
   return (document) => parts.map((part) => fill(part, document)).join('');
 }
 
+/** What a template of one path finds. */
+export function valuesAt(template: string): (document: unknown) => readonly unknown[] {
+  const inside = /^\{(?<inside>.*)\}$/s.exec(template)?.groups?.['inside'] ?? template;
+  const path = readPath(inside, template);
+  return (document) => walk([document], path);
+}
+
 interface Piece {
   readonly inside: string | undefined;
   readonly text: string | undefined;

@@ -5,22 +5,27 @@ import { Command, CommanderError, Option } from 'commander';
 import { messageOf } from '../../base/errors.ts';
 import { programVersion } from '../../base/program-files.ts';
 import { addAuditCommand } from '../audit.ts';
+import { ArgumentError } from '../errors.ts';
 import { addEvictCommand } from '../evict.ts';
 import { addExplainCommand } from '../explain.ts';
 import { note, printResult } from '../print.ts';
 import { addStatusCommand } from '../status.ts';
 import { addCompletionCommands } from './completion.ts';
+import { addCountCommand } from './count.ts';
 import { addDeleteCommand } from './delete.ts';
 import { addDescribeCommand, addIncarnationsCommand } from './describe.ts';
 import { EXIT_CODES_HELP, pluginExitCode } from './errors.ts';
+import { collect } from './filters.ts';
 import { addGetCommand, addSummaryCommand } from './get.ts';
 import { addMetadataCommands } from './metadata.ts';
 import { addRestoreObjectCommand } from './restore.ts';
-import { type GlobalFlags, withSession } from './session.ts';
+import { type GlobalFlags, impersonatedBy, withSession } from './session.ts';
 
 const examples = `
 Examples:
   kubectl ingester get models -n ml --source=all --order-by=-metadata.creationTimestamp
+  kubectl ingester get models,pipelines -n ml --created-after=7d --show-labels
+  kubectl ingester count models -A --by spec.algorithm,created.day
   kubectl ingester describe model m1 -n ml
   kubectl ingester history model m1 -n ml
   kubectl ingester restore model m1 -n ml --dry-run
@@ -38,6 +43,7 @@ export function createPluginProgram(): Command {
     .addHelpText('after', `${examples}${EXIT_CODES_HELP}`)
     .hook('preAction', (_program, command) => mergeFlags(program, command));
   addGetCommand(program);
+  addCountCommand(program);
   addDescribeCommand(program);
   addIncarnationsCommand(program);
   addRestoreObjectCommand(program);
@@ -58,6 +64,8 @@ const globalFlags = [
   ['-n, --namespace <namespace>', "instead of that of the kubeconfig's context"],
   ['--kubeconfig <file>', 'instead of KUBECONFIG'],
   ['--context <name>', 'of the kubeconfig, instead of the current one'],
+  ['--as <user>', 'act as this user, for what asks the query API; you need the right to impersonate'],
+  ['--as-group <group>', 'and in this group; may be repeated'],
   ['-c, --config <file>', 'configuration of the reconciler, for audit and evict; INGESTER_CONFIG names it too'],
 ] as const;
 
@@ -65,13 +73,15 @@ const globalFlags = [
 function addGlobalFlags(command: Command): void {
   for (const [flags, description] of globalFlags) {
     const own = command.options.some(({ long }) => long !== undefined && flags.includes(`${long} `));
-    if (!own && !command.name().startsWith('_')) command.option(flags, description);
+    if (own || command.name().startsWith('_')) continue;
+    if (flags.startsWith('--as-group')) command.option(flags, description, collect);
+    else command.option(flags, description);
   }
 }
 
 /** A global flag has one value, given before or after the subcommand; the one after it wins. */
 function mergeFlags(program: Command, command: Command): void {
-  for (const key of ['namespace', 'kubeconfig', 'context', 'config'] as const) {
+  for (const key of ['namespace', 'kubeconfig', 'context', 'config', 'as', 'asGroup'] as const) {
     const own: unknown = command.opts<GlobalFlags>()[key];
     const said =
       own ?? program.opts<GlobalFlags>()[key] ?? (key === 'config' ? process.env['INGESTER_CONFIG'] : undefined);
@@ -79,8 +89,16 @@ function mergeFlags(program: Command, command: Command): void {
     program.setOptionValue(key, said);
     if (own === undefined) command.setOptionValue(key, said);
   }
-  useFlagsForSharedCommands(program.opts<GlobalFlags>());
+  const flags = program.opts<GlobalFlags>();
+  const { as } = impersonatedBy(flags);
+  if (as !== undefined && ownRights.includes(command.name())) {
+    throw new ArgumentError(`--as is of no use here: ${command.name()} works with the rights of the kubeconfig`);
+  }
+  useFlagsForSharedCommands(flags);
 }
+
+/** Commands that the plugin shares with the program; they ask more than the query API. */
+const ownRights: readonly string[] = ['audit', 'evict', 'explain', 'status'];
 
 /** The commands that the plugin shares read their connection from the configuration, which the environment is part of. */
 function useFlagsForSharedCommands({ kubeconfig, context }: GlobalFlags): void {

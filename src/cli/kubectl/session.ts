@@ -2,14 +2,18 @@
 import type { Command } from 'commander';
 import type { StoredObjects } from '../../app/commands/stored-objects.ts';
 import { loadConfiguration } from '../../config/load.ts';
-import { type KindName, kindNames } from '../../kinds/kind-names.ts';
+import type { KindName } from '../../kinds/kind-names.ts';
+import type { Impersonated } from '../../kube/http/login.ts';
 import { ArgumentError } from '../errors.ts';
+import { kindOf } from '../kind.ts';
 
 export interface GlobalFlags {
   readonly config?: string;
   readonly kubeconfig?: string;
   readonly context?: string;
   readonly namespace?: string;
+  readonly as?: string;
+  readonly asGroup?: readonly string[];
 }
 
 export interface Session {
@@ -20,7 +24,7 @@ export interface Session {
 
 /** Runs the work with a connection, which is closed at the end. */
 export async function withSession<T>(program: Command, work: (session: Session) => Promise<T>): Promise<T> {
-  const { config, kubeconfig, context, namespace } = program.opts<GlobalFlags>();
+  const { config, kubeconfig, context, namespace, ...flags } = program.opts<GlobalFlags>();
   const { kubernetes } = loadConfiguration({ file: config, env: process.env });
   const { StoredObjects } = await import('../../app/commands/stored-objects.ts');
   const objects = new StoredObjects({
@@ -29,6 +33,7 @@ export async function withSession<T>(program: Command, work: (session: Session) 
       kubeconfig: kubeconfig ?? kubernetes.kubeconfig,
       context: context ?? kubernetes.context,
     },
+    ...impersonatedBy(flags),
   });
   try {
     return await work({ objects, namespace: namespace ?? objects.namespace });
@@ -37,13 +42,11 @@ export async function withSession<T>(program: Command, work: (session: Session) 
   }
 }
 
-/** `models`, `model`, `Model` or `models.michelangelo.api`. */
-export function kindOf(text: string): KindName {
-  const [word = ''] = text.toLowerCase().split('.');
-  const kind = kindNames.find(({ kind, plural }) => plural === word || kind.toLowerCase() === word);
-  if (kind !== undefined) return kind;
-  const known = kindNames.map(({ plural }) => plural).join(', ');
-  throw new ArgumentError(`There is no kind "${text.slice(0, 100)}"; there are ${known}`);
+/** Groups alone are refused by the API server, and here before it is asked. */
+export function impersonatedBy({ as, asGroup = [] }: Pick<GlobalFlags, 'as' | 'asGroup'>): { as?: Impersonated } {
+  if (as !== undefined) return { as: { user: as, groups: asGroup } };
+  if (asGroup.length > 0) throw new ArgumentError('--as-group also takes --as, the user');
+  return {};
 }
 
 /** `model m1`, or `model/m1`. */

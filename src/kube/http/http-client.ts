@@ -90,9 +90,6 @@ export class HttpKubeClient implements KubeClient {
         allowWatchBookmarks: 'true',
         resourceVersion: options.resourceVersion,
         timeoutSeconds: String(options.timeoutSeconds),
-        ...(options.sendInitialEvents === true
-          ? { sendInitialEvents: 'true', resourceVersionMatch: 'NotOlderThan' }
-          : {}),
         ...selectionQuery(options),
       },
       signal,
@@ -213,8 +210,12 @@ function readable<T>(read: () => T): T {
   }
 }
 
-function writeQuery({ fieldManager, dryRun }: WriteOptions): Readonly<Record<string, string>> {
-  return { ...optional('fieldManager', fieldManager), ...optional('dryRun', dryRun === true ? 'All' : undefined) };
+function writeQuery({ fieldManager, dryRun, strict }: WriteOptions): Readonly<Record<string, string>> {
+  return {
+    ...optional('fieldManager', fieldManager),
+    ...optional('dryRun', dryRun === true ? 'All' : undefined),
+    ...optional('fieldValidation', strict === true ? 'Strict' : undefined),
+  };
 }
 
 function signalOf({ signal }: WriteOptions): Pick<Call, 'signal'> {

@@ -29,6 +29,8 @@ export interface LoginData {
 export interface Login {
   /** URL of the API server, without a slash at its end. */
   readonly server: string;
+  /** Where the URL comes from, for users. */
+  readonly origin: string;
   /** The namespace of commands that name none. */
   readonly namespace: string;
   /** What to log in with now. Files are read again each time, because they rotate. */
@@ -39,8 +41,15 @@ export interface KubeconfigSource {
   /** Empty: the KUBECONFIG variable, else the service account of the pod, else ~/.kube/config. */
   readonly kubeconfig: string;
   readonly context: string;
+  /** The user and the groups to act as, in place of those that the kubeconfig names. */
+  readonly as?: Impersonated;
   /** For tests; what the process is in otherwise. */
   readonly surroundings?: Surroundings;
+}
+
+export interface Impersonated {
+  readonly user: string;
+  readonly groups: readonly string[];
 }
 
 export interface Surroundings {
@@ -55,22 +64,38 @@ const theProcess = (): Surroundings => ({
 });
 
 /** Throws KubeconfigError where nothing usable is configured. */
-export function openLogin({ kubeconfig, context, surroundings = theProcess() }: KubeconfigSource): Login {
+export function openLogin(source: KubeconfigSource): Login {
+  const login = configuredLogin(source);
+  return source.as === undefined ? login : impersonating(login, source.as);
+}
+
+function impersonating(login: Login, { user, groups }: Impersonated): Login {
+  const { server, origin, namespace } = login;
+  const read = async (): Promise<LoginData> => {
+    const { tls, headers } = await login.read();
+    const own = Object.entries(headers).filter(([name]) => !name.startsWith('impersonate-'));
+    return { tls, headers: { ...Object.fromEntries(own), ...impersonation({ as: user, 'as-groups': [...groups] }) } };
+  };
+  return { server, origin, namespace, read };
+}
+
+function configuredLogin({ kubeconfig, context, surroundings = theProcess() }: KubeconfigSource): Login {
   const { env, serviceAccountFolder } = surroundings;
-  if (kubeconfig !== '') return new KubeconfigLogin([kubeconfig], context);
+  if (kubeconfig !== '') return new KubeconfigLogin([kubeconfig], context, 'kubernetes.kubeconfig');
   const paths = (env['KUBECONFIG'] ?? '').split(delimiter).filter((path) => path !== '');
   // Of several files, as with kubectl, those that do not exist are passed over.
   const existing = paths.length > 1 ? paths.filter((path) => existsSync(path)) : paths;
-  if (existing.length > 0) return new KubeconfigLogin(existing, context);
+  if (existing.length > 0) return new KubeconfigLogin(existing, context, 'KUBECONFIG');
   if (context === '' && existsSync(join(serviceAccountFolder, 'token'))) return new ServiceAccountLogin(surroundings);
   const personal = join(env['HOME'] ?? '/', '.kube', 'config');
-  if (existsSync(personal)) return new KubeconfigLogin([personal], context);
+  if (existsSync(personal)) return new KubeconfigLogin([personal], context, 'the kubeconfig');
   throw new KubeconfigError('there is neither a kubeconfig nor a service account');
 }
 
 /** A pod's. The kubelet replaces the token long before it expires. */
 class ServiceAccountLogin implements Login {
   readonly server: string;
+  readonly origin = 'KUBERNETES_SERVICE_HOST of the pod';
   readonly namespace: string;
   readonly #folder: string;
 
@@ -97,13 +122,15 @@ class ServiceAccountLogin implements Login {
 /** The kubeconfig itself may be replaced, too; the server stays the one it named first. */
 class KubeconfigLogin implements Login {
   readonly server: string;
+  readonly origin: string;
   readonly namespace: string;
   readonly #paths: readonly string[];
   readonly #context: string;
   #plugin: { readonly login: PluginLogin; readonly entry: string } | undefined;
 
-  constructor(paths: readonly string[], context: string) {
+  constructor(paths: readonly string[], context: string, setting: string) {
     this.#paths = paths;
+    this.origin = `${setting} ${paths.join(delimiter)}${context === '' ? '' : `, context ${context}`}`;
     this.#context = context;
     const files = paths.map((path) => ({ path, text: orKubeconfigError(path, () => readFileSync(path, 'utf8')) }));
     const { server, namespace } = chooseContext(files, context);

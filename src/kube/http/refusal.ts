@@ -3,8 +3,7 @@
 // failed and a ValidatingAdmissionPolicy that denies, and a webhook may answer with 404 or 409. So the object is read
 // again, and only what is really otherwise was a lost race.
 import type { KubernetesObject } from '../../api/object.ts';
-import { isJsonObject } from '../../base/json.ts';
-import { sameJson } from '../../base/same-json.ts';
+import { isJsonObject, sameJson } from '../../base/json.ts';
 import type { DeleteOptions, JsonPatch } from '../client.ts';
 import { KubeError, type KubeReason } from '../errors.ts';
 

@@ -74,6 +74,8 @@ const never = new AbortController().signal;
 export class PooledTransport implements Transport {
   readonly #options: TransportOptions;
   readonly #server: string;
+  /** For users: the address, and the setting that it comes from. */
+  readonly #where: string;
   /** Of the kubeconfig's context, for callers that name none. */
   readonly namespace: string;
   readonly #credentials: CredentialSource;
@@ -87,6 +89,7 @@ export class PooledTransport implements Transport {
     this.#options = options;
     const login = openLogin(options);
     this.#server = login.server;
+    this.#where = `${login.server}, from ${login.origin}`;
     this.namespace = login.namespace;
     this.#credentials = new CredentialSource(login, options.clock);
     this.#limiter = new TokenBucket(options.limit ?? NO_LIMIT, options.clock);
@@ -110,7 +113,11 @@ export class PooledTransport implements Transport {
     const retryAfter = Number(response.headers['retry-after']);
     const details = Number.isFinite(retryAfter) ? { retryAfterMs: retryAfter * 1000 } : {};
     const { message = `HTTP ${response.statusCode}`, continueToken } = await statusOf(response);
-    throw new KubeError(reason, `${call.method} ${call.path}: ${message}`, { ...details, continueToken });
+    throw new KubeError(reason, `${call.method} ${call.path}: ${message}`, {
+      ...details,
+      status: response.statusCode,
+      continueToken,
+    });
   }
 
   received(method: Call['method'], bytes: number): void {
@@ -132,7 +139,7 @@ export class PooledTransport implements Transport {
       status = response.statusCode;
       return response;
     } catch (error) {
-      throw unavailable(`${method} ${call.path}`, error);
+      throw unavailable(`${method} ${call.path} at ${this.#where}`, error);
     } finally {
       const durationMs = clock.monotonicMs() - started;
       this.#observer?.answered({ method, status, durationMs, requestBytes: Buffer.byteLength(body) });

@@ -57,8 +57,6 @@ function broken(error: unknown): KubeError {
   return error instanceof KubeError ? error : unavailable('the watch broke', error);
 }
 
-const INITIAL_EVENTS_END = 'k8s.io/initial-events-end';
-
 /** One line of a watch. Throws KubeError for an ERROR event and for a line that is no event. */
 export function parseEvent(line: Buffer): WatchEvent {
   const parts = splitEvent(line);
@@ -70,18 +68,10 @@ export function parseEvent(line: Buffer): WatchEvent {
     case 'DELETED':
       return { type, object: readReceived(object) };
     case 'BOOKMARK':
-      return bookmark(readWhole(object));
+      return { type, resourceVersion: String(valueAt(readWhole(object), ['metadata', 'resourceVersion'])) };
     default:
       throw errorEvent(readWhole(object));
   }
-}
-
-function bookmark(object: unknown): WatchEvent {
-  return {
-    type: 'BOOKMARK',
-    resourceVersion: String(valueAt(object, ['metadata', 'resourceVersion'])),
-    initialEventsEnd: valueAt(object, ['metadata', 'annotations', INITIAL_EVENTS_END]) === 'true',
-  };
 }
 
 /** An ERROR event carries a Status; 410 means the watch cannot go on from where it was. */

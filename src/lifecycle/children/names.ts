@@ -1,8 +1,7 @@
 // Names, labels and owner of everything that belongs to an Ingester resource. Deterministic, so that whatever a crash left
 // behind is found again.
-import type { ComponentName } from '../../api/ingester/spec.ts';
+import { type ComponentName, INGESTER_GROUP, INGESTER_KIND, INGESTER_VERSION } from '../../api/ingester/spec.ts';
 import type { StepName } from '../../api/ingester/status.ts';
-import { INGESTER_GROUP, INGESTER_KIND, INGESTER_VERSION } from '../../api/ingester.ts';
 import { BUNDLE_LABEL, BUNDLE_NAME, INGESTER_LABEL } from '../../api/names.ts';
 import type { KubernetesObject } from '../../api/object.ts';
 import { isJsonObject, valueAt } from '../../base/json.ts';

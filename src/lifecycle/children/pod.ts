@@ -1,6 +1,11 @@
 // Pods of components and tasks: what the program needs, with what an Ingester resource adds to it.
-import type { DatabaseSpec, IngesterSpec, PodSpec, SecretKey } from '../../api/ingester/spec.ts';
-import { INGESTER_GROUP } from '../../api/ingester.ts';
+import {
+  type DatabaseSpec,
+  INGESTER_GROUP,
+  type IngesterSpec,
+  type PodSpec,
+  type SecretKey,
+} from '../../api/ingester/spec.ts';
 import { BUNDLE_LABEL, GROUP } from '../../api/names.ts';
 import type { JsonObject } from '../../base/json.ts';
 import { imageOf } from '../plan/settings.ts';

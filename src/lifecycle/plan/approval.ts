@@ -1,11 +1,11 @@
 // Decides whether the specification of the resource becomes the target. Where a change is refused or waits for approval,
 // the target keeps its fields, what runs goes on running and being repaired, and all other changes are taken.
-import { downgradeWay } from '../../api/ingester/downgrade.ts';
-import type { IngesterSpec } from '../../api/ingester/spec.ts';
+
+import { downgradeWay, type IngesterSpec } from '../../api/ingester/spec.ts';
 import type { IngesterStatus, LifecycleStatus, Target, Upgrade } from '../../api/ingester/status.ts';
 import { ALLOW_DOWNGRADE_ANNOTATION, APPROVE_UPGRADE_ANNOTATION, REJECT_UPGRADE_ANNOTATION } from '../../api/names.ts';
 import { contentHash } from '../../base/hash.ts';
-import { sameJson } from '../../base/same-json.ts';
+import { sameJson } from '../../base/json.ts';
 import { compareVersions } from '../../base/semver.ts';
 import type { PlanEvent } from './observed.ts';
 import { isNewNonce } from './restore.ts';

@@ -2,8 +2,7 @@
 import { type AnyField, type ChangeClass, changeClasses } from '../../api/ingester/schema.ts';
 import type { IngesterSpec } from '../../api/ingester/spec.ts';
 import { specSchema } from '../../api/ingester/spec-schema.ts';
-import { isJsonObject } from '../../base/json.ts';
-import { sameJson } from '../../base/same-json.ts';
+import { isJsonObject, sameJson } from '../../base/json.ts';
 
 export interface Change {
   readonly path: string;

@@ -2,10 +2,9 @@
 // caller writes the status first and changes the cluster afterwards, so a crash between any two writes leaves a status that
 // says what was intended, and the next reconcile continues from there.
 import type { ChangeClass } from '../../api/ingester/schema.ts';
-import type { ComponentName, IngesterSpec } from '../../api/ingester/spec.ts';
-import { componentNames } from '../../api/ingester/spec.ts';
+import { type ComponentName, componentNames, type IngesterSpec } from '../../api/ingester/spec.ts';
 import type { Attempt, IngesterStatus, LifecycleStatus, Target } from '../../api/ingester/status.ts';
-import { sameJson } from '../../base/same-json.ts';
+import { sameJson } from '../../base/json.ts';
 import { checkApproval, type Refusal, specHash } from './approval.ts';
 import { classOfChange } from './changes.ts';
 import { noteChangedOver, served } from './credentials.ts';

@@ -1,6 +1,6 @@
 // Going back to the target that ran well last, where a rollback is possible: before a task that changes the database begins.
 import type { Attempt, IngesterStatus, LifecycleStatus, Target } from '../../api/ingester/status.ts';
-import { sameJson } from '../../base/same-json.ts';
+import { sameJson } from '../../base/json.ts';
 import { type Refusal, specHash } from './approval.ts';
 import type { PlanEvent } from './observed.ts';
 import { milliseconds } from './settings.ts';

@@ -1,7 +1,7 @@
 // What the status records when a specification becomes the target.
 import type { IngesterSpec } from '../../api/ingester/spec.ts';
 import type { Attempt, IngesterStatus, LifecycleStatus, Target } from '../../api/ingester/status.ts';
-import { sameJson } from '../../base/same-json.ts';
+import { sameJson } from '../../base/json.ts';
 import { changesBetween } from './changes.ts';
 import type { PlanEvent } from './observed.ts';
 import { takeRestore } from './restore.ts';

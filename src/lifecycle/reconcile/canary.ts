@@ -3,9 +3,8 @@
 // resource does.
 import { CANARY_BEAT_ANNOTATION, CANARY_LABEL } from '../../api/names.ts';
 import type { KubernetesObject } from '../../api/object.ts';
-import type { Clock } from '../../base/clock.ts';
+import { type Clock, repeat } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
-import { repeat } from '../../base/repeat.ts';
 import type { KubeClient, Resource } from '../../kube/client.ts';
 
 export interface CanaryOptions {

@@ -11,8 +11,8 @@ import {
 import { Complaint } from '../../base/complaint.ts';
 import type { Logger } from '../../base/logger.ts';
 import type { KubeClient, ObjectRef } from '../../kube/client.ts';
-import { configMapRef, dataOf } from '../../kube/config-map.ts';
 import { ifFound } from '../../kube/found.ts';
+import { configMapRef, dataOf } from '../../kube/resources.ts';
 
 export interface MigrationRecordOptions {
   readonly client: Pick<KubeClient, 'get' | 'mergePatch'>;

@@ -11,8 +11,8 @@ import {
 import type { IngesterSpec } from '../../api/ingester/spec.ts';
 import type { IngesterStatus } from '../../api/ingester/status.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import { configMapRef, dataOf } from '../../kube/config-map.ts';
 import { ifFound } from '../../kube/found.ts';
+import { configMapRef, dataOf } from '../../kube/resources.ts';
 
 /** Read in every reconcile: a permission that is taken back counts at once. */
 export async function readPermitted(

@@ -1,12 +1,10 @@
 // One reconcile of one Ingester resource: observe, plan, write the status, apply.
 import type { Permitted } from '../../api/ingester/permitted.ts';
-import type { IngesterSpec } from '../../api/ingester/spec.ts';
+import { INGESTER_GROUP, INGESTER_PLURAL, INGESTER_VERSION, type IngesterSpec } from '../../api/ingester/spec.ts';
 import { type IngesterStatus, stepNames, topPhases } from '../../api/ingester/status.ts';
-import { INGESTER_GROUP, INGESTER_PLURAL, INGESTER_VERSION } from '../../api/ingester.ts';
 import type { KubernetesObject } from '../../api/object.ts';
 import type { Clock } from '../../base/clock.ts';
-import { isJsonObject, type JsonObject, valueAt } from '../../base/json.ts';
-import { sameJson } from '../../base/same-json.ts';
+import { isJsonObject, type JsonObject, sameJson, valueAt } from '../../base/json.ts';
 import type { KubeClient, ObjectRef, Resource } from '../../kube/client.ts';
 import { ifFound } from '../../kube/found.ts';
 import type { LifecycleMetrics, LifecycleReading } from '../../metrics/lifecycle.ts';

@@ -59,7 +59,8 @@
     parameters.delete('namespace');
     const name = parameters.get('name');
     parameters.delete('name');
-    if (name) {
+    if (name?.endsWith('*')) parameters.set('namePrefix', name.slice(0, -1));
+    else if (name) {
       const selectors = [parameters.get('fieldSelector'), `metadata.name=${name}`].filter(Boolean);
       parameters.set('fieldSelector', selectors.join(','));
     }

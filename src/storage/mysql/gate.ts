@@ -2,6 +2,7 @@
 // the gate updates the row, so the update waits for the transactions under way and holds back later ones.
 //
 // The same row says which programs may write, so a schema never changes under a transaction that does not know it.
+import type { TableNames } from '../../kinds/kind-names.ts';
 import { GateClosedError, GateHeldError, StorageSchemaMissingError } from '../errors.ts';
 import { refuseUnsupported, type SchemaRange } from '../schema-range.ts';
 import type { SqlRow, SqlSession } from './pool.ts';
@@ -57,12 +58,12 @@ export interface Gate {
   readonly holder: string | undefined;
   readonly range: SchemaRange;
   /** Undefined until the first migration is complete. */
-  readonly tableNames: string | undefined;
+  readonly tableNames: TableNames | undefined;
 }
 
 export async function readGate(session: SqlSession): Promise<Gate> {
   const row = await readRow(session, READ);
-  return { holder: textOf(row[0]), range: rangeOf(row), tableNames: textOf(row[4]) };
+  return { holder: textOf(row[0]), range: rangeOf(row), tableNames: textOf(row[4]) as TableNames | undefined };
 }
 
 export async function closeGate(session: SqlSession, holder: string, reason: string): Promise<void> {

@@ -76,6 +76,10 @@ interface DriverError {
   readonly code?: string;
   readonly errno?: number;
   readonly sqlMessage?: string;
+  /** Of a connection that was not made. */
+  readonly address?: string;
+  readonly hostname?: string;
+  readonly port?: number;
 }
 
 /** Of the driver, of a certificate that is not accepted, and of TLS. */
@@ -86,10 +90,17 @@ const SYSTEM_CODES = /^E(?!RR_)[A-Z0-9_]+$/;
 /** What the driver says without a code of a connection or a pool that has ended. */
 const ENDED = /closed state|^Pool is closed|^Queue limit reached|^No connections available/;
 
-/** Turns whatever the driver threw into an error of the port. */
-export function translateMysqlError(error: unknown, database: string): CodedError {
+/** Turns whatever the driver threw into an error of the port. The section of the configuration says which server it was. */
+export function translateMysqlError(
+  error: unknown,
+  database: string,
+  section: 'mysql' | 'clone' = 'mysql',
+): CodedError {
   const driver = error as DriverError;
-  if (isConnectionLost(error)) return new StorageUnavailableError(lostConnection(driver, messageOf(error)), undefined);
+  if (isConnectionLost(error)) {
+    const what = `${lostConnection(driver, messageOf(error))}${whereFrom(driver, section)}`;
+    return new StorageUnavailableError(what, undefined);
+  }
   if (driver.sqlMessage === undefined || driver.errno === undefined) return new StorageProgramError(placeOf(error));
   const translation = translationByNumber.get(driver.errno);
   const what = describe(driver);
@@ -117,6 +128,13 @@ function placeOf(error: unknown): string {
 function lostConnection({ code }: DriverError, text: string): string {
   if (code === undefined) return text;
   return code === 'HANDSHAKE_SSL_ERROR' ? `${code}, ${text}` : code;
+}
+
+/** The server that the driver tried, and the keys that name it. */
+function whereFrom({ address, hostname, port }: DriverError, section: string): string {
+  const host = address ?? hostname;
+  if (host === undefined) return '';
+  return ` from ${host}${port === undefined ? '' : `, port ${port}`} (${section}.host and ${section}.port)`;
 }
 
 /** Name and number, plus the part of the server's text that cannot hold a value of a row. */

@@ -162,6 +162,15 @@ export class MysqlPool {
     this.#current = newGeneration(options, passwordOf(options));
   }
 
+  /** Connections in use or waited for. */
+  get used(): number {
+    return this.#current.users;
+  }
+
+  get most(): number {
+    return this.#options.maxOpenConns;
+  }
+
   /**
    * Runs the work on one connection, without a transaction. Driver errors come out translated. When the signal comes, the
    * statement that runs is ended at the server, and the session takes no other.

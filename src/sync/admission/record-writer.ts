@@ -2,15 +2,13 @@
 // rows.
 import { ADMISSION_RECORD_CONFIG_MAP, crdEntry, type RecordData, rowsEntry } from '../../api/admission-record.ts';
 import type { KindDefinition } from '../../api/kind.ts';
-import type { Clock } from '../../base/clock.ts';
+import { type Clock, repeat } from '../../base/clock.ts';
 import { Complaint } from '../../base/complaint.ts';
 import { isJsonObject } from '../../base/json.ts';
 import type { Logger } from '../../base/logger.ts';
-import { repeat } from '../../base/repeat.ts';
 import { crdName } from '../../kinds/kind-names.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import { configMapRef } from '../../kube/config-map.ts';
-import { definitions } from '../../kube/resources.ts';
+import { configMapRef, definitions } from '../../kube/resources.ts';
 import type { MetadataStorage } from '../../storage/metadata-storage.ts';
 
 export interface RecordedKind {
@@ -29,18 +27,18 @@ export interface RecordWriterOptions {
 }
 
 const PERIOD_MS = 10_000;
-/** After so many passes everything is written again, in case a user has emptied the ConfigMap. */
+/** After so many rounds everything is written again, in case a user has emptied the ConfigMap. */
 const FORGET_AFTER = 30;
 
 /** Until the signal. Only one process at a time may run it. */
 export async function runRecordWriter(options: RecordWriterOptions, signal: AbortSignal): Promise<void> {
   const { clock } = options;
   let writer = new RecordWriter(options);
-  let passes = 0;
+  let rounds = 0;
   await repeat({ clock, periodMs: PERIOD_MS, signal }, async () => {
     await writer.write(signal);
-    passes += 1;
-    if (passes % FORGET_AFTER === 0) writer = new RecordWriter(options);
+    rounds += 1;
+    if (rounds % FORGET_AFTER === 0) writer = new RecordWriter(options);
   });
 }
 
@@ -60,15 +58,18 @@ export class RecordWriter {
 
   /** One pass. What cannot be found out keeps its entry. Never throws. */
   async write(signal: AbortSignal): Promise<void> {
+    let failed = false;
     for (const kind of this.#options.kinds) {
       try {
         await this.#writeRows(kind);
         await this.#writeCrd(kind.kind, signal);
-        this.#complaint.over();
       } catch (error) {
+        failed = true;
         this.#complaint.say(error, { kind: kind.kind.kind });
       }
     }
+    // Kinds that the API server knows by itself must not end the complaint about the others.
+    if (!failed) this.#complaint.over();
   }
 
   async #writeRows({ kind, objects }: RecordedKind): Promise<void> {

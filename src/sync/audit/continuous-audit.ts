@@ -1,8 +1,7 @@
 // The audit beside all other work: every kind in turn, slowly, with the repairs that need no decision.
 import { isAborted, untilAborted } from '../../base/abort.ts';
-import { type Clock, sleep } from '../../base/clock.ts';
+import { type Clock, repeat, sleep } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
-import { repeat } from '../../base/repeat.ts';
 import type { CoverageMetrics } from '../../metrics/coverage.ts';
 import { auditKind, type FindingName, findingNames } from './audit.ts';
 import { type Repaired, type RepairOptions, repairKind } from './audit-repair.ts';

@@ -1,9 +1,8 @@
 import type { KindDefinition } from '../../api/kind.ts';
 import { objectKey } from '../../api/object.ts';
 import { isAborted, untilAborted } from '../../base/abort.ts';
-import { type Clock, sleep } from '../../base/clock.ts';
+import { type Clock, sleep, waitUntil } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
-import { waitUntil } from '../../base/repeat.ts';
 import type { KubeClient, Resource } from '../../kube/client.ts';
 import { isKubeError } from '../../kube/errors.ts';
 import type { IdentityStore } from '../../kube/store.ts';

@@ -1,14 +1,13 @@
 // What operators decide while the program runs, and what it must not forget when it starts again: open breakers,
 // permission to go on, and whether eviction is paused. It is in a ConfigMap, so that kubectl can read it and change it.
 import type { KubernetesObject } from '../../api/object.ts';
-import type { Clock } from '../../base/clock.ts';
+import { type Clock, repeat } from '../../base/clock.ts';
 import { Complaint } from '../../base/complaint.ts';
 import { isJsonObject } from '../../base/json.ts';
 import type { Logger } from '../../base/logger.ts';
-import { repeat } from '../../base/repeat.ts';
 import type { KubeClient, ObjectRef } from '../../kube/client.ts';
-import { configMapRef, dataOf } from '../../kube/config-map.ts';
 import { isKubeError } from '../../kube/errors.ts';
+import { configMapRef, dataOf } from '../../kube/resources.ts';
 import type { BreakerScope, BreakerState } from './deletion-breaker.ts';
 
 const EVICTION = 'eviction';

@@ -53,6 +53,7 @@ export class DefinitionCheck {
       const options = { fieldSelector: `metadata.name=${definition}`, metadataOnly: true, limit: 1 };
       const { items } = await client.list(definitions, options, new AbortController().signal);
       const [found] = items;
+      this.#complaint.over();
       return found === undefined || found.marks().deletionTimestamp !== undefined;
     } catch (error) {
       // Without the right to look, deletions must not come to a halt.

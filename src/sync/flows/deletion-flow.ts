@@ -5,17 +5,19 @@ import { deletionTimeOf, hasFinalizer, isBornDeleting, type KubernetesObject } f
 import { done, type ReconcileResult } from '../../runtime/reconcile.ts';
 import type { WriteOutcome } from '../../storage/metadata-storage.ts';
 import { removeFinalizerFrom } from '../finalizer.ts';
+import { goesWithOwners } from './cascade.ts';
 import { type Ending, endingOf, storeEnding } from './ending.ts';
 import { BLOCKED_MS } from './failing-objects.ts';
 import { type Flow, preconditions, refuseStale } from './flow.ts';
-import { isOutage } from './outage-policy.ts';
+import { isOutage, type OutagePolicy } from './outage-policy.ts';
 import { proveStored } from './proof.ts';
 
 export async function finishDeletion(flow: Flow, object: KubernetesObject): Promise<ReconcileResult> {
-  flow.log(object, 'info', 'Object is being deleted');
+  // What waits comes here every few seconds; its event TerminatingBlocked is for users.
+  flow.log(object, 'debug', 'Object is being deleted');
   const wanted = endingOf(object, flow.options);
-  const definitionGone = wanted !== 'evicted' && (await flow.options.definitions?.isBeingRemoved()) === true;
-  const ending = definitionGone ? 'evicted' : wanted;
+  const kept = await whyKept(flow, object, wanted);
+  const ending = kept === undefined ? wanted : 'evicted';
   try {
     const waiting = await secure(flow, object, ending);
     if (waiting !== undefined) return waiting;
@@ -26,12 +28,36 @@ export async function finishDeletion(flow: Flow, object: KubernetesObject): Prom
   await writeTombstone(flow, object, ending);
   await removeFinalizerFrom(flow.options, object);
   flow.log(object, 'info', 'Final state is in MySQL; finalizer removed');
-  if (definitionGone) {
-    const note = 'Its CustomResourceDefinition is being removed; MySQL keeps the object as evicted, not as deleted.';
-    flow.options.recordEvent?.(object, 'FinalizerRemovedWithDefinition', note);
-  }
-  if (ending === 'evicted') flow.options.recordEvent?.(object, 'Evicted', 'The object is in MySQL only.');
+  tellEnding(flow, object, ending, kept);
   return done;
+}
+
+/**
+ * The state that an object left with, where it is later than the final state that was stored: a client changed the object
+ * while the API server took it away. The row has ended and gets the newer content.
+ */
+export async function storeLastState(flow: Flow, object: KubernetesObject): Promise<void> {
+  const end = { ending: endingOf(object, flow.options), at: deletedAt(flow, object), isReleased: true };
+  await storeEnding(flow.options.storage, flow.row(object), end);
+  flow.log(object, 'info', 'The object was changed while it left; MySQL has the last state');
+}
+
+type Kept = 'its definition goes' | 'its owners go';
+
+/** What else than the object itself keeps its row from ending as deleted. */
+async function whyKept({ options }: Flow, object: KubernetesObject, wanted: Ending): Promise<Kept | undefined> {
+  const { client, kind, definitions } = options;
+  if (wanted !== 'evicted' && (await definitions?.isBeingRemoved()) === true) return 'its definition goes';
+  return wanted === 'as-recorded' && (await goesWithOwners(client, kind, object)) ? 'its owners go' : undefined;
+}
+
+function tellEnding({ options }: Flow, object: KubernetesObject, ending: Ending, kept: Kept | undefined): void {
+  if (kept === 'its definition goes') {
+    const note = 'Its CustomResourceDefinition is being removed; MySQL keeps the object as evicted, not as deleted.';
+    options.recordEvent?.(object, 'FinalizerRemovedWithDefinition', note);
+  }
+  const why = kept === 'its owners go' ? ' Its owner was deleted, and the run stays readable.' : '';
+  if (ending === 'evicted') options.recordEvent?.(object, 'Evicted', `The object is in MySQL only.${why}`);
 }
 
 /** As what its row ended. */
@@ -51,7 +77,7 @@ async function secure(flow: Flow, object: KubernetesObject, ending: Ending): Pro
   const ended = await endRow(flow, object, { ending, write });
   if ('held' in ended) return holdDeletion(flow, object, ended.held);
   refuseOrIgnoreStale(ended.outcome, object);
-  if (ended.outcome !== 'stale') flow.options.onFinished?.(row.uid);
+  if (ended.outcome !== 'stale') flow.options.onFinished?.(object.metadata);
   if (!hasFinalizer(object)) return (await finished(flow, object)) ?? awaitOthers(flow, object);
   if (ending === 'evicted') {
     await proveStored(flow.options, row, ['evicted', 'deleted']);
@@ -74,13 +100,10 @@ async function removedUnsaved(
   object: KubernetesObject,
   failed: { readonly ending: Ending; readonly error: unknown },
 ): Promise<boolean> {
-  const { outage, breaker, recordEvent, kind } = flow.options;
+  const { outage, recordEvent } = flow.options;
   if (outage === undefined || !hasFinalizer(object) || !isOutage(failed.error) || !outage.isDue(object)) return false;
-  // It is unknown whether its row has ended, so it counts.
-  if (failed.ending !== 'evicted' && breaker?.admit(object.metadata) !== undefined) return false;
-  const at = deletedAt(flow, object);
-  if (!(await outage.keep({ kind, object, ending: failed.ending, at }))) return false;
-  flow.options.onFinished?.(object.metadata.uid);
+  if (!(await keepUnsaved(flow, object, { outage, ending: failed.ending }))) return false;
+  flow.options.onFinished?.(object.metadata);
   await removeFinalizerFrom(flow.options, object);
   flow.log(object, 'warn', 'Finalizer removed while MySQL is away; the final state is on disk until it is back');
   recordEvent?.(
@@ -89,6 +112,25 @@ async function removedUnsaved(
     'MySQL is away for too long; the final state is on disk until it is back.',
   );
   return true;
+}
+
+/** Whether the final state is on disk. It is unknown whether its row has ended, so it counts for the breaker, if it is. */
+async function keepUnsaved(
+  flow: Flow,
+  object: KubernetesObject,
+  { outage, ending }: { readonly outage: OutagePolicy; readonly ending: Ending },
+): Promise<boolean> {
+  const { breaker, kind } = flow.options;
+  const unsaved = { kind, object, ending, at: deletedAt(flow, object) };
+  if (breaker === undefined || ending === 'evicted') return outage.keep(unsaved);
+  if (breaker.admit(object.metadata) !== undefined) return false;
+  let kept = false;
+  try {
+    kept = await outage.keep(unsaved);
+    return kept;
+  } finally {
+    if (!kept) breaker.takeBack(object.metadata.uid);
+  }
 }
 
 function deletedAt(flow: Flow, object: KubernetesObject): Date {

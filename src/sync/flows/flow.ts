@@ -15,6 +15,7 @@ import { type ProtoEncoder, toRow } from '../row.ts';
 import type { DefinitionCheck } from './definition-check.ts';
 import type { DeletionBreaker } from './deletion-breaker.ts';
 import type { EvictionPace } from './eviction-pace.ts';
+import { describeLeftOut, type IncompleteProtos } from './incomplete-protos.ts';
 import type { OutagePolicy } from './outage-policy.ts';
 import type { TombstoneWriter } from './tombstone-writer.ts';
 
@@ -43,8 +44,9 @@ export interface FlowOptions {
   /** Missing: deletions wait for MySQL for as long as it takes. */
   readonly outage?: OutagePolicy;
   readonly recordEvent?: RecordEvent;
-  /** Told of each object whose final state is in MySQL, or on disk until MySQL is back. */
-  readonly onFinished?: (uid: string) => void;
+  readonly incompleteProtos?: Pick<IncompleteProtos, 'note'>;
+  /** Told of each final state that is in MySQL, or on disk until MySQL is back, before the finalizer comes off. */
+  readonly onFinished?: (state: Identity) => void;
   /** Missing: no tombstone is written for an object that leaves. */
   readonly tombstones?: Pick<TombstoneWriter, 'add'>;
   /** Whether finalizers may be added now; they may unless given. `no` while the bundle is uninstalled. */
@@ -62,6 +64,8 @@ const UNKNOWN_MS = 500;
 const STORED_AS_TEXT =
   'A part of the object is nested too deeply, or has too long a key, for a database; it is stored as text. Make it flatter.';
 
+const PROTO_INCOMPLETE = 'The column proto of its row lacks a field, which the column json has:';
+
 export class Flow {
   readonly options: FlowOptions;
   readonly #gateClosing: string | undefined;
@@ -73,9 +77,12 @@ export class Flow {
   }
 
   row(object: KubernetesObject): ObjectRow {
-    const { kind, encode, sensitive, recordEvent } = this.options;
+    const { kind, encode, sensitive, recordEvent, incompleteProtos } = this.options;
     const row = toRow(kind, object, encode, sensitive);
     if (row.unfit?.includes('json') === true) recordEvent?.(object, 'StoredAsText', STORED_AS_TEXT);
+    incompleteProtos?.note(kind.kind, `${row.namespace}/${row.name}`, row.leftOut);
+    const [lacks] = row.leftOut ?? [];
+    if (lacks !== undefined) recordEvent?.(object, 'ProtoIncomplete', `${PROTO_INCOMPLETE} ${describeLeftOut(lacks)}.`);
     return this.#gateClosing === undefined ? row : { ...row, gateClosing: this.#gateClosing };
   }
 

@@ -1,5 +1,4 @@
-import type { JsonObject } from '../../base/json.ts';
-import { sameJson } from '../../base/same-json.ts';
+import { type JsonObject, sameJson } from '../../base/json.ts';
 import { RowMismatchError } from '../../storage/errors.ts';
 import type { MetadataStorage, StoredObject } from '../../storage/metadata-storage.ts';
 import type { ObjectRow } from '../../storage/row.ts';

@@ -5,7 +5,7 @@ import type { WatchedObject } from '../../kube/watched-object.ts';
 import { done, type ReconcileResult } from '../../runtime/reconcile.ts';
 import type { ObjectRow } from '../../storage/row.ts';
 import { type Classified, classify } from './classify.ts';
-import { finishDeletion } from './deletion-flow.ts';
+import { finishDeletion, storeLastState } from './deletion-flow.ts';
 import { evict, withdrawEviction } from './evict-flow.ts';
 import { type FailingObjects, tellFailure, tellWhyItStays } from './failing-objects.ts';
 import { Flow, type FlowOptions } from './flow.ts';
@@ -14,6 +14,8 @@ import { deleteMarked } from './mark-flow.ts';
 export interface ReconcilerOptions extends FlowOptions {
   /** Latest known state of the object, undefined when it is gone. */
   readonly getObject: (key: string) => Promise<WatchedObject | undefined>;
+  /** Whether what is more than a copy has to wait for now; then the key comes again. Nothing has to unless given. */
+  readonly defers?: (key: string) => boolean;
   /** Where objects that cannot be dealt with are listed. */
   readonly failingObjects?: FailingObjects;
 }
@@ -36,6 +38,7 @@ export class ObjectReconciler {
     let received: WatchedObject | undefined;
     try {
       received = await getObject(key);
+      if (received === undefined) this.#options.incompleteProtos?.note(kind.kind, key);
       const result = await this.#run(flow, received);
       failingObjects?.recovered(kind.kind, key);
       return result;
@@ -46,6 +49,11 @@ export class ObjectReconciler {
       }
       return this.#afterFailure(received, error);
     }
+  }
+
+  /** Stores what an object that is gone left with, after its row had ended with an earlier state. */
+  storeLast(object: WatchedObject): Promise<void> {
+    return storeLastState(new Flow(this.#options), object.parse());
   }
 
   /** The client has looked: `NotFound` and `Conflict` are true, and pass by themselves. */
@@ -65,6 +73,7 @@ export class ObjectReconciler {
   async #run(flow: Flow, received: WatchedObject | undefined): Promise<ReconcileResult> {
     if (received === undefined) return done;
     const planned = this.#plan(flow, received);
+    if (planned.state !== 'live' && this.#options.defers?.(received.key) === true) return done;
     switch (planned.state) {
       case 'deleting':
         return finishDeletion(flow, planned.object);

@@ -70,25 +70,31 @@ export async function append(file: string, line: string): Promise<void> {
   }
 }
 
-/** What `keeps` says of each line, in order, is what stays in the file. Before a crash or after it, never in between. */
+/**
+ * What `keeps` says of each line, in order, is what stays in the file. Before a crash or after it, never in between. It is
+ * asked about every line, also where the disk fails and all of them stay.
+ */
 export async function filter(file: string, keeps: (line: string) => Promise<boolean>): Promise<Size> {
   const next = `${file}.next`;
   const handle = await open(next, 'w');
   let size: Size = { bytes: 0, lines: 0 };
   let dropped = 0;
+  let failure: unknown;
   try {
     for await (const line of linesOf(file)) {
       if (!(await keeps(line))) {
         dropped += 1;
         continue;
       }
-      await handle.appendFile(`${line}\n`);
       size = { bytes: size.bytes + Buffer.byteLength(line) + 1, lines: size.lines + 1 };
+      if (failure === undefined) await handle.appendFile(`${line}\n`).catch((error: unknown) => (failure = error));
     }
-    await handle.sync();
+    if (failure === undefined) await handle.sync();
   } finally {
     await handle.close();
+    if (failure !== undefined) await rm(next);
   }
+  if (failure !== undefined) throw failure as Error;
   if (dropped === 0) await rm(next);
   else if (size.lines > 0) await rename(next, file);
   else await Promise.all([rm(next, { force: true }), rm(file, { force: true })]);

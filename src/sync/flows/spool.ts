@@ -14,6 +14,7 @@ import { parseLossless } from '../../base/lossless-json.ts';
 import type { MetadataStorage } from '../../storage/metadata-storage.ts';
 import type { ObjectRow } from '../../storage/row.ts';
 import type { SensitiveValues } from '../../storage/sensitive.ts';
+import { SpoolDiskError } from '../errors.ts';
 import { type ProtoEncoder, storedForm, toRow } from '../row.ts';
 import { type Ending, storeEnding } from './ending.ts';
 import type { UnsavedEnding } from './outage-policy.ts';
@@ -73,7 +74,7 @@ export class Spool {
     this.#kinds = new Map(options.kinds.map((kind) => [kind.kind, kind]));
   }
 
-  /** Resolves when the line is on disk; false where there is no room for it. Throws where the disk fails. */
+  /** Resolves when the line is on disk; false where there is no room for it. Throws SpoolDiskError where the disk fails. */
   append(unsaved: UnsavedEnding): Promise<boolean> {
     return this.#exclusively(() => this.#append(unsaved));
   }
@@ -89,7 +90,8 @@ export class Spool {
   }
 
   #exclusively<T>(work: () => Promise<T>): Promise<T> {
-    const next = this.#last.then(work, work);
+    const named = (): Promise<T> => onDisk(work);
+    const next = this.#last.then(named, named);
     this.#last = next.catch(() => undefined);
     return next;
   }
@@ -119,7 +121,7 @@ export class Spool {
     const size = await this.#size(which);
     // Until it is known to be there, nothing is known about the end of the file.
     this.#sizes[which] = undefined;
-    await append(this.#file(which), line);
+    await onDisk(() => append(this.#file(which), line));
     this.#sizes[which] = { bytes: size.bytes + Buffer.byteLength(line) + 1, lines: size.lines + 1 };
     this.#tell();
   }
@@ -215,11 +217,22 @@ const ofOneRow: ReadonlySet<string> = new Set([
   'STORAGE_PROGRAM_ERROR',
   'STORAGE_CONTENTION',
   'STORAGE_SCHEMA_MISSING',
+  'SPOOL_DISK',
 ]);
 
 /** Whether other final states may have more luck. */
 function concernsOneRow(error: unknown): boolean {
   return error instanceof CodedError && ofOneRow.has(error.code);
+}
+
+/** Names what the disk is at fault for. */
+async function onDisk<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    const { syscall } = error as { readonly syscall?: string };
+    throw syscall === undefined ? error : new SpoolDiskError(messageOf(error), error);
+  }
 }
 
 interface Refusal {

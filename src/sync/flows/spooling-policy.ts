@@ -1,8 +1,8 @@
 import type { KubernetesObject } from '../../api/object.ts';
-import type { Clock } from '../../base/clock.ts';
+import { type Clock, repeat, within } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
-import { repeat } from '../../base/repeat.ts';
 import type { MetadataStorage } from '../../storage/metadata-storage.ts';
+import { SpoolDiskError } from '../errors.ts';
 import { lenientEncoder } from '../row.ts';
 import type { OutagePolicy, UnsavedEnding } from './outage-policy.ts';
 import type { Spool } from './spool.ts';
@@ -12,7 +12,13 @@ export interface SpoolingPolicyOptions {
   /** How long MySQL must have been away, and the object have been Terminating. */
   readonly afterMs: number;
   readonly away: () => StorageAway | undefined;
+  readonly clock: Clock;
+  /** How long the disk may take; half a minute where it is missing. */
+  readonly diskMs?: number;
 }
+
+/** Nothing is written to a disk this slowly: its server is gone. */
+const DISK_MS = 30_000;
 
 /** MySQL does not answer. */
 export interface StorageAway {
@@ -25,6 +31,8 @@ export interface StorageAway {
 /** Removes finalizers after a while without MySQL, with the final states on disk. */
 export class SpoolingPolicy implements OutagePolicy {
   readonly #options: SpoolingPolicyOptions;
+  /** Calls that the disk did not answer in time, and has not answered since. */
+  #overdue = 0;
 
   constructor(options: SpoolingPolicyOptions) {
     this.#options = options;
@@ -40,8 +48,21 @@ export class SpoolingPolicy implements OutagePolicy {
     return now.forMs - laterMs >= afterMs;
   }
 
+  /** A call to a disk cannot be broken off. While one is overdue, no other object waits behind it. */
   keep(unsaved: UnsavedEnding): Promise<boolean> {
-    return this.#options.spool.append(unsaved);
+    const { spool, clock, diskMs = DISK_MS } = this.#options;
+    if (this.#overdue > 0) return Promise.reject(new SpoolDiskError('it still does not answer'));
+    const appended = spool.append(unsaved);
+    const answered = (): void => void (this.#overdue -= 1);
+    return within(
+      { clock, timeoutMs: diskMs },
+      () => appended,
+      () => {
+        this.#overdue += 1;
+        appended.then(answered, answered);
+        throw new SpoolDiskError(`no answer within ${diskMs} ms`);
+      },
+    );
   }
 }
 

@@ -16,8 +16,8 @@ import {
   versionsOf,
 } from '../../gitops/tombstone-index.ts';
 import type { KubeClient, ObjectRef } from '../../kube/client.ts';
-import { configMapRef, dataOf } from '../../kube/config-map.ts';
 import { isKubeError } from '../../kube/errors.ts';
+import { configMapRef, dataOf } from '../../kube/resources.ts';
 import type { MetadataStorage } from '../../storage/metadata-storage.ts';
 
 export interface TombstoneWriterOptions {

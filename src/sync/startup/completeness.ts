@@ -1,18 +1,21 @@
 // What keeps one kind complete beyond its ordinary flows: which objects are unguarded, which left unseen, and what need
 // not be written at the start because MySQL has it already.
 import { isAborted } from '../../base/abort.ts';
-import { sleep } from '../../base/clock.ts';
-import { messageOf } from '../../base/errors.ts';
+import { sleep, waitUntil } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
-import { waitUntil } from '../../base/repeat.ts';
 import type { Informer } from '../../kube/informer.ts';
+import type { KnownObject, WatchedObject } from '../../kube/watched-object.ts';
 import type { Controller } from '../../runtime/controller.ts';
 import { type Predicate, predicateFuncs } from '../../runtime/predicate.ts';
 import type { ReconcileResult } from '../../runtime/reconcile.ts';
+import { RowRefusedError } from '../../storage/errors.ts';
+import type { MissedDelete } from '../../storage/metadata-storage.ts';
 import { Coverage } from './coverage.ts';
 import { Difference } from './difference.ts';
+import { FirstList } from './first-list.ts';
 import { type MissedDeletesContext, type MissedDeletesLimits, markMissedDeletes } from './mark-missed-deletes.ts';
 import { MissedDeletes } from './missed-deletes.ts';
+import { StoredVersions } from './stored-versions.ts';
 
 export interface CompletenessOptions extends MissedDeletesContext {
   readonly informer: Pick<Informer, 'store' | 'synced' | 'addHandler'>;
@@ -21,6 +24,8 @@ export interface CompletenessOptions extends MissedDeletesContext {
   readonly limits: MissedDeletesLimits;
   /** False while the bundle is uninstalled. */
   readonly mayMark: () => boolean;
+  /** Stores the state that an object left with, after its row had ended with an earlier one. */
+  readonly storeLast: (object: WatchedObject) => Promise<void>;
   /** Told how many rows were ended. */
   readonly onMissedDeletes: (count: number) => void;
   readonly logger: Logger;
@@ -28,33 +33,40 @@ export interface CompletenessOptions extends MissedDeletesContext {
 
 const SYNC_POLL_MS = 50;
 const LOAD_TRIES = 3;
+/** When a row that MySQL refused is tried again. */
+const REFUSED_MS = 60_000;
 
 export class Completeness {
   readonly coverage: Coverage = new Coverage();
+  readonly firstList: FirstList;
   /** Drops objects of the initial list that MySQL holds as they are. */
   readonly skipUnchanged: Predicate;
   readonly #options: CompletenessOptions;
   readonly #missedDeletes: MissedDeletes;
   readonly #difference: Difference;
+  readonly #stored: StoredVersions;
+  #asksMysql = false;
 
   constructor(options: CompletenessOptions) {
-    const { informer, evictsAll, logger } = options;
+    const { informer, kind, storage, evictsAll, logger } = options;
     this.#options = options;
     this.#missedDeletes = createMissedDeletes(logger);
     for (const handler of [this.coverage, this.#missedDeletes]) informer.addHandler(handler);
-    const difference = new Difference({
-      ...options,
-      listed: () => informer.store.identities(),
-      isPlain: (key) => !evictsAll && this.coverage.isPlain(key),
-    });
-    this.#difference = difference;
+    this.#difference = new Difference({ ...options, listed: () => informer.store.identities() });
+    this.#stored = new StoredVersions(kind, storage, logger);
+    this.firstList = new FirstList(() => informer.synced);
     this.skipUnchanged = predicateFuncs({
       create: ({ object, initial }) => {
-        if (!initial || !difference.isUnchanged(object)) return true;
-        informer.store.release(object.key, object.identity.resourceVersion);
-        return false;
+        const unchanged = initial && this.#stored.has(object) && !evictsAll && this.coverage.isPlain(object.key);
+        if (unchanged) informer.store.release(object.key, object.identity.resourceVersion);
+        return !unchanged;
       },
     });
+  }
+
+  /** Reads what MySQL holds of objects that are about to be handed over. */
+  async look(objects: readonly KnownObject[]): Promise<void> {
+    if (this.#asksMysql) await this.#stored.look(objects);
   }
 
   /** To be called when this process begins to work: from now on it notes the objects that leave. */
@@ -62,56 +74,72 @@ export class Completeness {
     this.#missedDeletes.begin();
   }
 
-  /** The final state of this object is stored: its row needs no more when it leaves. */
-  noteFinished(uid: string): void {
-    this.#missedDeletes.noteFinished(uid);
-  }
-
-  /** Runs the reconcile after the rows of objects that left under this key have ended, which no finalizer held back. */
-  afterMissedDeletes(key: string, reconcile: () => Promise<ReconcileResult>): Promise<ReconcileResult> {
-    return this.#missedDeletes.has(key) ? this.#endMissedDeletes(key).then(reconcile) : reconcile();
-  }
-
-  async #endMissedDeletes(key: string): Promise<void> {
-    const { mayMark, onMissedDeletes } = this.#options;
-    const missed = this.#missedDeletes.take(key);
-    if (missed.length === 0 || !mayMark()) return;
-    try {
-      onMissedDeletes(await markMissedDeletes(this.#options, missed, 'deleted while it had no finalizer'));
-    } catch (error) {
-      this.#missedDeletes.putBack(key, missed);
-      throw error;
-    }
+  /** This final state of the object is stored: its row needs no more when the object leaves with it. */
+  noteFinished(state: MissedDelete): void {
+    this.#missedDeletes.noteFinished(state);
   }
 
   /**
-   * To be called before the controller runs: compares MySQL with the complete list and hands over what differs. Without an
-   * answer of MySQL every object is handed over, which costs time but is right too.
+   * Runs the reconcile after the rows of objects that left under this key have ended, which no finalizer held back. A row
+   * that MySQL refuses does not hold up the next object of the name, and is tried again.
    */
-  async startByDifference(controller: Pick<Controller, 'warmup'>, signal: AbortSignal): Promise<void> {
-    const { informer, clock, logger } = this.#options;
+  afterMissedDeletes(key: string, reconcile: () => Promise<ReconcileResult>): Promise<ReconcileResult> {
+    const ends = this.#missedDeletes.has(key) && !this.firstList.defers(key);
+    return ends ? this.#afterEnding(key, reconcile) : reconcile();
+  }
+
+  async #afterEnding(key: string, reconcile: () => Promise<ReconcileResult>): Promise<ReconcileResult> {
+    const ended = await this.#endMissedDeletes(key);
+    const result = await reconcile();
+    return ended === 'refused' && result.kind === 'done' ? { kind: 'requeue-after', delayMs: REFUSED_MS } : result;
+  }
+
+  async #endMissedDeletes(key: string): Promise<'all' | 'refused'> {
+    const left = this.#missedDeletes.take(key);
+    try {
+      for (const { last } of left) if (last !== undefined) await this.#options.storeLast(last);
+      await this.#markMissedDeletes(left.filter(({ last }) => last === undefined));
+      return 'all';
+    } catch (error) {
+      this.#missedDeletes.putBack(key, left);
+      if (!(error instanceof RowRefusedError)) throw error;
+      this.#options.logger.error({ key, err: error }, 'MySQL refuses the state that an object left with; trying again');
+      return 'refused';
+    }
+  }
+
+  async #markMissedDeletes(missed: readonly MissedDelete[]): Promise<void> {
+    const { mayMark, onMissedDeletes } = this.#options;
+    if (missed.length === 0 || !mayMark()) return;
+    onMissedDeletes(await markMissedDeletes(this.#options, missed, 'deleted while it had no finalizer'));
+  }
+
+  /**
+   * Runs the controller: at once, while the first list arrives, with what MySQL does not hold as it is; and ends the rows
+   * of objects that were deleted while no replica watched. Where MySQL is not asked every object is handed over, which
+   * costs time but is right too.
+   */
+  async run(
+    controller: Pick<Controller, 'run'>,
+    { asksMysql }: { readonly asksMysql: boolean },
+    signal: AbortSignal,
+  ): Promise<void> {
+    this.#asksMysql = asksMysql;
+    await Promise.all([controller.run(signal), asksMysql ? this.#afterFirstList(signal) : undefined]);
+  }
+
+  async #afterFirstList(signal: AbortSignal): Promise<void> {
+    const { informer, clock, logger, mayMark, onMissedDeletes } = this.#options;
     await waitUntil({ clock, periodMs: SYNC_POLL_MS, signal }, () => informer.synced);
     for (let attempt = 1; attempt <= LOAD_TRIES && !isAborted(signal); attempt += 1) {
       try {
         logger.info(await this.#difference.load(), 'Compared with MySQL');
-        break;
+        if (mayMark()) onMissedDeletes(await this.#difference.repairMissedDeletes());
+        return;
       } catch (error) {
-        logger.warn({ attempt, problem: messageOf(error) }, 'Could not read what MySQL holds already');
+        logger.warn({ attempt, err: error }, 'Cannot look for missed deletions; the audit will, if it goes on');
         await sleep(clock, 1000 * attempt, signal);
       }
-    }
-    await controller.warmup(signal);
-    this.#difference.forget();
-  }
-
-  /** To be called while the controller runs: ends the rows of objects that were deleted while no replica watched. */
-  async repairMissedDeletes(): Promise<void> {
-    const { mayMark, onMissedDeletes, logger } = this.#options;
-    if (!mayMark()) return;
-    try {
-      onMissedDeletes(await this.#difference.repairMissedDeletes());
-    } catch (error) {
-      logger.warn({ err: error }, 'Cannot look for missed deletions; the next audit will');
     }
   }
 }

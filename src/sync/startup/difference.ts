@@ -1,10 +1,8 @@
-// Start by difference: what MySQL holds is compared with what the API server listed, by uid and resourceVersion. Objects
-// that are stored as they are cost nothing; rows whose objects are gone are candidates for a missed deletion.
+// The rows of MySQL that have no object: once the first list is complete they are candidates for a missed deletion.
 
 import type { KindDefinition } from '../../api/kind.ts';
 import type { Identity } from '../../api/object.ts';
 import type { Logger } from '../../base/logger.ts';
-import type { KnownObject } from '../../kube/watched-object.ts';
 import type { MetadataStorage, StoredIdentity } from '../../storage/metadata-storage.ts';
 import type { RowState } from '../../storage/row.ts';
 import {
@@ -19,16 +17,12 @@ import {
 export interface DifferenceOptions extends MissedDeletesContext {
   /** Identities of the objects the API server listed; only complete once its list is. */
   readonly listed: () => Iterable<Identity>;
-  /** Whether a copy is all the object needs. */
-  readonly isPlain: (key: string) => boolean;
   readonly limits: MissedDeletesLimits;
   readonly logger: Logger;
 }
 
 export class Difference {
   readonly #options: DifferenceOptions;
-  /** resourceVersion of live rows, by uid. */
-  #stored = new Map<string, string>();
   #missing: StoredIdentity[] = [];
   #rows = 0;
 
@@ -41,34 +35,15 @@ export class Difference {
     const { storage, kind, listed } = this.#options;
     const uids = new Set<string>();
     for (const { uid } of listed()) uids.add(uid);
-    const stored = new Map<string, string>();
     const missing: StoredIdentity[] = [];
     let rows = 0;
     for await (const page of rowsInCluster(storage, kind)) {
       rows += page.length;
-      for (const row of page) {
-        if (!uids.has(row.uid)) missing.push(row);
-        else if (row.state === 'live') stored.set(row.uid, row.resourceVersion);
-      }
+      for (const row of page) if (!uids.has(row.uid)) missing.push(row);
     }
-    if (rows === 0 && uids.size > 0) {
-      const message = `MySQL has no ${kind.kind} and the cluster has ${uids.size}: storing all of them`;
-      this.#options.logger.warn({ objects: uids.size }, message);
-    }
-    this.#stored = stored;
     this.#missing = missing;
     this.#rows = rows;
     return { objects: uids.size, rows, missing: missing.length };
-  }
-
-  /** Whether MySQL held exactly this state of a live, guarded object when `load` looked. */
-  isUnchanged({ key, identity: { uid, resourceVersion } }: KnownObject): boolean {
-    return this.#stored.get(uid) === resourceVersion && this.#options.isPlain(key);
-  }
-
-  /** Lets the memory go. From now on nothing is unchanged. */
-  forget(): void {
-    this.#stored = new Map();
   }
 
   /** Marks rows whose objects were deleted while no replica watched, and counts them. Throws where it cannot tell. */
@@ -110,18 +85,19 @@ export class Difference {
 
 const PAGE = 5000;
 
-/** Rows of the objects that should be in the API server, or those of them in some states; in pages, ordered by uid. */
+/** Rows of the objects that should be in the API server, or those of them in some states; in pages, ordered by key. */
 export async function* rowsInCluster(
   storage: MetadataStorage,
   kind: KindDefinition,
   states: readonly RowState[] = ['live', 'evicting'],
 ): AsyncGenerator<readonly StoredIdentity[]> {
-  let afterUid: string | undefined;
+  let afterKey: string | undefined;
   for (;;) {
-    const more = afterUid === undefined ? {} : { afterUid };
+    const more = afterKey === undefined ? {} : { afterKey };
     const page = await storage.identities(kind, { states, limit: PAGE, ...more });
     if (page.length > 0) yield page;
-    afterUid = page.at(-1)?.uid;
+    const last = page.at(-1);
+    afterKey = last?.key ?? last?.uid;
     if (page.length < PAGE) return;
   }
 }

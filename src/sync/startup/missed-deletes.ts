@@ -1,23 +1,44 @@
 import type { ResourceHandler } from '../../kube/handler.ts';
-import type { KnownObject } from '../../kube/watched-object.ts';
+import { isNewer } from '../../kube/resource-version.ts';
+import type { KnownObject, WatchedObject } from '../../kube/watched-object.ts';
 import type { MissedDelete } from '../../storage/metadata-storage.ts';
 
 /** Of one kind, while their rows cannot be ended; the audit finds the others. */
 const MOST_KEYS = 10_000;
+/** Of last states that wait for MySQL; those beyond it are forgotten. */
+const MOST_BYTES = 8 * 1024 * 1024;
+
+/** An object that left. */
+export interface Left extends MissedDelete {
+  /** The state it left with, where a final state is stored and this one came after it. */
+  readonly last?: WatchedObject;
+}
+
+interface Finished {
+  /** Of the final state that is stored. */
+  readonly resourceVersion: string;
+  /** Whether the watch has shown a later one. */
+  changed: boolean;
+}
 
 /**
  * Objects of one kind that left the API server without this process having stored their final state: they were
  * unguarded, or a user took the finalizer off by hand. Their rows would stay alive for ever. Nothing is noted before
  * `begin`: a replica that takes over compares MySQL with the cluster first, so a standby need not note them.
+ *
+ * An object may also leave with a state that is newer than the one that was stored when its finalizer came off. The API
+ * server first looks whether a patch takes the last finalizer off, with the `test` of its version, and then deletes the
+ * object whatever has become of it: a change in between is answered with success, and only the watch tells it.
  */
 export class MissedDeletes implements ResourceHandler {
-  readonly #missed = new Map<string, MissedDelete[]>();
-  /** uids whose final state is stored and that have not left yet. */
-  readonly #finished = new Set<string>();
+  readonly #left = new Map<string, Left[]>();
+  /** By uid, those whose final state is stored and that have not left yet. */
+  readonly #finished = new Map<string, Finished>();
+  #lastBytes = 0;
   readonly #onForgotten: () => void;
   #noting = false;
 
-  /** Told of each key that is forgotten because there are too many. */
+  /** Told of each key, and each last state, that is forgotten because there are too many. */
   constructor(onForgotten: () => void = () => undefined) {
     this.#onForgotten = onForgotten;
   }
@@ -27,46 +48,63 @@ export class MissedDeletes implements ResourceHandler {
     this.#noting = true;
   }
 
-  /** The final state of this object is in MySQL. */
-  noteFinished(uid: string): void {
-    this.#finished.add(uid);
+  /** This final state of the object is in MySQL, or will be. To be called before its finalizer comes off. */
+  noteFinished({ uid, resourceVersion }: MissedDelete): void {
+    this.#finished.set(uid, { resourceVersion, changed: false });
   }
 
   /** Whether `take` may give an object. */
   has(key: string): boolean {
-    return this.#missed.has(key);
+    return this.#left.has(key);
   }
 
   /** The objects that left under this key since the last call, without those whose final state is stored. */
-  take(key: string): readonly MissedDelete[] {
-    const missed = this.#missed.get(key);
-    if (missed === undefined) return [];
-    this.#missed.delete(key);
-    return missed.filter(({ uid }) => !this.#finished.delete(uid));
+  take(key: string): readonly Left[] {
+    const left = this.#left.get(key) ?? [];
+    this.#left.delete(key);
+    for (const { last } of left) this.#lastBytes -= last?.bytes ?? 0;
+    return left.filter(({ uid, last }) => !this.#finished.delete(uid) || last !== undefined);
   }
 
   /** Puts back what could not be dealt with. */
-  putBack(key: string, missed: readonly MissedDelete[]): void {
-    if (missed.length === 0) return;
-    this.#missed.set(key, [...missed, ...(this.#missed.get(key) ?? [])]);
+  putBack(key: string, left: readonly Left[]): void {
+    if (left.length === 0) return;
+    for (const { last } of left) this.#lastBytes += last?.bytes ?? 0;
+    this.#left.set(key, [...left, ...(this.#left.get(key) ?? [])]);
   }
 
   add(): void {
     // The object is there: not deleted.
   }
 
-  update(): void {
-    // The object is there: not deleted.
+  update(_: KnownObject, { identity: { uid, resourceVersion } }: WatchedObject): void {
+    const finished = this.#finished.get(uid);
+    if (finished !== undefined && isNewer(resourceVersion, finished.resourceVersion)) finished.changed = true;
   }
 
-  delete({ key, identity: { uid, resourceVersion } }: KnownObject): void {
+  delete(object: KnownObject): void {
     if (!this.#noting) return;
-    this.#missed.set(key, [...(this.#missed.get(key) ?? []), { uid, resourceVersion }]);
-    if (this.#missed.size > MOST_KEYS) this.#forgetOldest();
+    const { key, identity } = object;
+    const { uid, resourceVersion } = identity;
+    const last = this.#finished.get(uid)?.changed === true ? this.#kept(object) : undefined;
+    const left = { uid, resourceVersion, ...(last && { last }) };
+    this.#left.set(key, [...(this.#left.get(key) ?? []), left]);
+    if (this.#left.size > MOST_KEYS) this.#forgetOldest();
+  }
+
+  #kept({ watched }: KnownObject): WatchedObject | undefined {
+    const bytes = watched?.bytes ?? 0;
+    if (this.#lastBytes + bytes > MOST_BYTES) {
+      this.#onForgotten();
+      return undefined;
+    }
+    this.#lastBytes += bytes;
+    watched?.compact();
+    return watched;
   }
 
   #forgetOldest(): void {
-    const [oldest] = this.#missed.keys();
+    const [oldest] = this.#left.keys();
     if (oldest === undefined) return;
     this.take(oldest);
     this.#onForgotten();

@@ -4,10 +4,9 @@
 // since, or is unfinished no more. A key that changes all the time does not hold the position back: a run that began
 // after that moment has seen a state at least as new.
 import type { KindDefinition } from '../../api/kind.ts';
-import type { Clock } from '../../base/clock.ts';
+import { type Clock, repeat } from '../../base/clock.ts';
 import { messageOf } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
-import { repeat } from '../../base/repeat.ts';
 import type { ReconcileResult } from '../../runtime/reconcile.ts';
 import type { MetadataStorage, WatchPosition } from '../../storage/metadata-storage.ts';
 

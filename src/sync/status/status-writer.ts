@@ -1,13 +1,13 @@
 // Keeps the status ConfigMap up to date, for `ingester status` and for the process that works next.
 import { hostname } from 'node:os';
-import type { Clock } from '../../base/clock.ts';
+import { type Clock, repeat } from '../../base/clock.ts';
 import { Complaint } from '../../base/complaint.ts';
 import type { Logger } from '../../base/logger.ts';
 import { redact } from '../../base/redact.ts';
-import { repeat } from '../../base/repeat.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { statusRef } from '../flows/control-state.ts';
 import type { FailingObjects } from '../flows/failing-objects.ts';
+import type { IncompleteProto, IncompleteProtos } from '../flows/incomplete-protos.ts';
 import type { SpoolCount } from '../flows/spool.ts';
 import { HISTORY_KEY, type IngesterStatus, type KindStatus, STATUS_KEY } from './status.ts';
 import type { StorageHistory } from './storage-history.ts';
@@ -19,6 +19,7 @@ export interface StatusWriterOptions {
   readonly kinds: () => readonly KindStatus[];
   readonly monitor: Pick<StorageMonitor, 'problem' | 'problemSince'>;
   readonly failingObjects: Pick<FailingObjects, 'list' | 'count'>;
+  readonly incompleteProtos: Pick<IncompleteProtos, 'list' | 'count'>;
   readonly spooled: () => SpoolCount;
   readonly history: Pick<StorageHistory, 'status'>;
   readonly onFailingObjects: (count: number) => void;
@@ -26,7 +27,9 @@ export interface StatusWriterOptions {
   readonly logger: Logger;
 }
 
-const PERIOD_MS = 10_000;
+const PERIOD_MS = 5000;
+/** What MySQL does is told at once. */
+const LOOK_MS = 1000;
 /** A ConfigMap holds a mebibyte; the oldest failing objects are the ones to look at. */
 const LISTED = 200;
 const MESSAGE_LENGTH = 500;
@@ -35,8 +38,13 @@ const MESSAGE_LENGTH = 500;
 export async function runStatusWriter(options: StatusWriterOptions, signal: AbortSignal): Promise<void> {
   const { client, namespace, clock, logger, failingObjects, onFailingObjects } = options;
   const complaint = new Complaint(logger, 'The status ConfigMap could not be written');
-  await repeat({ clock, periodMs: PERIOD_MS, signal }, async () => {
+  let written = { atMs: Number.NEGATIVE_INFINITY, problem: options.monitor.problem };
+  await repeat({ clock, periodMs: LOOK_MS, signal }, async () => {
     onFailingObjects(failingObjects.count);
+    const atMs = clock.monotonicMs();
+    const { problem } = options.monitor;
+    if (atMs - written.atMs < PERIOD_MS && problem === written.problem) return;
+    written = { atMs, problem };
     try {
       const data = { [STATUS_KEY]: JSON.stringify(statusOf(options)), ...historyData(options) };
       await client.mergePatch(statusRef(namespace), { data });
@@ -51,7 +59,8 @@ function historyData({ history: { status } }: StatusWriterOptions): Readonly<Rec
   return status === undefined ? {} : { [HISTORY_KEY]: JSON.stringify(status) };
 }
 
-function statusOf({ kinds, monitor, failingObjects, spooled, clock }: StatusWriterOptions): IngesterStatus {
+function statusOf(options: StatusWriterOptions): IngesterStatus {
+  const { kinds, monitor, failingObjects, incompleteProtos, spooled, clock } = options;
   const { problem, problemSince } = monitor;
   const listed = failingObjects.list().slice(0, LISTED);
   const { waiting, aside } = spooled();
@@ -67,9 +76,17 @@ function statusOf({ kinds, monitor, failingObjects, spooled, clock }: StatusWrit
       count: failingObjects.count,
       listed: listed.map((each) => ({ ...each, message: clean(each.message) })),
     },
+    incompleteProtos: {
+      count: incompleteProtos.count,
+      listed: incompleteProtos.list().slice(0, LISTED).map(shortened),
+    },
     spooled: waiting,
     spoolAside: aside,
   };
+}
+
+function shortened(incomplete: IncompleteProto): IncompleteProto {
+  return { ...incomplete, lacks: incomplete.lacks.map(clean) };
 }
 
 function clean(message: string): string {

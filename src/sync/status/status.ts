@@ -1,4 +1,5 @@
 import type { FailingObject } from '../flows/failing-objects.ts';
+import type { IncompleteProto } from '../flows/incomplete-protos.ts';
 
 /** What a reconciler says about itself, for `ingester status` and for kubectl. */
 export interface IngesterStatus {
@@ -9,6 +10,8 @@ export interface IngesterStatus {
   readonly storage: { readonly problem?: string; readonly since?: string };
   readonly kinds: readonly KindStatus[];
   readonly failingObjects: { readonly count: number; readonly listed: readonly FailingObject[] };
+  /** Missing from versions that do not know them. */
+  readonly incompleteProtos?: { readonly count: number; readonly listed: readonly IncompleteProto[] };
   /** Final states on the disk of this process that MySQL does not have yet. */
   readonly spooled: number;
   /** Final states on that disk that MySQL does not take. Missing from versions that do not know them. */

@@ -1,11 +1,10 @@
 // Detects a MySQL that does not know what it confirmed before: after a failover to a replica that was behind, or a
 // restore from a backup, final states are lost that cannot be sent again.
-import type { Clock } from '../../base/clock.ts';
+import { type Clock, repeat } from '../../base/clock.ts';
 import { messageOf } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
-import { repeat } from '../../base/repeat.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import { dataOf } from '../../kube/config-map.ts';
+import { dataOf } from '../../kube/resources.ts';
 import type { ServerHistory } from '../../storage/mysql/server-history.ts';
 import { statusRef } from '../flows/control-state.ts';
 import { HISTORY_KEY, type StorageHistoryStatus } from './status.ts';

@@ -16,6 +16,8 @@ export interface StorageMonitorOptions {
   readonly onRecovered: () => void;
 }
 
+/** Of a check; what is said after it is that the database is silent, and the check goes on. */
+const SILENT_MS = 5000;
 /** While the database is away everything waits for this answer. */
 const AWAY_PERIOD_MS = 500;
 
@@ -24,6 +26,9 @@ export class StorageMonitor {
   readonly #options: StorageMonitorOptions;
   #problem: string | undefined = 'not checked yet';
   #since: Date | undefined;
+  /** Problems since it was last available. */
+  readonly #told = new Set<string>();
+  #asked: { readonly since: Date; readonly sinceMs: number } | undefined;
   #away: { readonly since: Date; readonly sinceMs: number } | undefined;
 
   constructor(options: StorageMonitorOptions) {
@@ -32,12 +37,19 @@ export class StorageMonitor {
 
   /** What keeps the database from being used; undefined when nothing does. */
   get problem(): string | undefined {
-    return this.#problem;
+    return this.#problem ?? this.#silence?.problem;
   }
 
   /** Since when it could not be used; undefined while it can, and before the first answer. */
   get problemSince(): Date | undefined {
-    return this.#since;
+    return this.#since ?? this.#silence?.since;
+  }
+
+  get #silence(): { readonly problem: string; readonly since: Date } | undefined {
+    if (this.#asked === undefined) return undefined;
+    const { since, sinceMs } = this.#asked;
+    if (this.#options.clock.monotonicMs() - sinceMs < SILENT_MS) return undefined;
+    return { problem: `MySQL has not answered for more than ${SILENT_MS / 1000} s; waiting for its answer`, since };
   }
 
   /** Since when the database is away, and for how long by a clock that does not jump. Other problems are no outage. */
@@ -54,21 +66,30 @@ export class StorageMonitor {
     }
   }
 
+  #after(): { readonly after?: string; readonly seconds?: number } {
+    const { clock } = this.#options;
+    if (this.#since === undefined || this.#problem === undefined) return {};
+    return { after: this.#problem, seconds: Math.round((clock.now().getTime() - this.#since.getTime()) / 1000) };
+  }
+
   async #check(): Promise<void> {
-    const { storage, kinds, logger, onRecovered } = this.#options;
+    const { storage, kinds, logger, onRecovered, clock } = this.#options;
+    this.#asked = { since: clock.now(), sinceMs: clock.monotonicMs() };
     try {
-      await storage.check(kinds);
+      await storage.check(kinds).finally(() => (this.#asked = undefined));
       if (this.#problem === undefined) return;
+      logger.info({ ...this.#after() }, 'Metadata storage is available');
       this.#problem = undefined;
       this.#since = undefined;
       this.#away = undefined;
-      logger.info({}, 'Metadata storage is available');
+      this.#told.clear();
       onRecovered();
     } catch (error) {
       const problem = messageOf(error);
-      if (problem !== this.#problem) logger.error({ err: error }, 'Metadata storage cannot be used; waiting for it');
+      // A server on its way down or up changes between a few problems; each is told once.
+      if (!this.#told.has(problem)) logger.error({ err: error }, 'Metadata storage cannot be used; waiting for it');
+      this.#told.add(problem);
       this.#problem = problem;
-      const { clock } = this.#options;
       this.#since ??= clock.now();
       if (isOutage(error)) this.#away ??= { since: clock.now(), sinceMs: clock.monotonicMs() };
       else this.#away = undefined;

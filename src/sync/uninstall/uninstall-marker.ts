@@ -4,9 +4,8 @@ import { UNINSTALL_MARKER } from '../../api/names.ts';
 import type { KubernetesObject } from '../../api/object.ts';
 import { valueAt } from '../../base/json.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import { configMapRef } from '../../kube/config-map.ts';
 import { isKubeError } from '../../kube/errors.ts';
-import { configMaps } from '../../kube/resources.ts';
+import { configMapRef, configMaps } from '../../kube/resources.ts';
 
 export type UninstallPhase = 'active' | 'uninstalling' | 'removable';
 

@@ -35,6 +35,11 @@ async function interfere(
   }
 }
 
+const takeFinalizerOff = (stage: Stage, { metadata }: KubernetesObject): Promise<unknown> =>
+  stage.client.mergePatch(stage.ref, {
+    metadata: { finalizers: (metadata.finalizers ?? []).filter((finalizer) => finalizer !== FINALIZER) },
+  });
+
 const annotate = (name: string, value: string | null) => (stage: Stage) =>
   stage.client.mergePatch(stage.ref, { metadata: { annotations: { [name]: value } } });
 
@@ -69,6 +74,7 @@ export const others: readonly Disturbance[] = [
   blow('MySQL away', 'fail', { only: 'MySQL', lasts: 3 }),
   blow('gate closed', 'gate closed', { only: 'MySQL', lasts: 3 }),
   blow('row refused', 'is refused', { only: 'MySQL', lasts: 3 }),
+  blow('stale read', 'is stale', { only: 'MySQL', lasts: 3, readsStale: true }),
   blow('policy denies', 'is refused', { only: 'API server', lasts: 3 }),
   {
     name: 'clock jumps',
@@ -76,6 +82,14 @@ export const others: readonly Disturbance[] = [
     at: ({ stage }) => {
       clockOf(stage).wall(A_DAY_MS);
       clockOf(stage).monotonic(A_DAY_MS);
+      return Promise.resolve(undefined);
+    },
+  },
+  {
+    name: 'clock set back',
+    interferes: false,
+    at: ({ stage }) => {
+      clockOf(stage).wall(-A_DAY_MS);
       return Promise.resolve(undefined);
     },
   },
@@ -104,6 +118,7 @@ export const writers: readonly Disturbance[] = [
       metadata: { finalizers: [...(object.metadata.finalizers ?? []), FINALIZER] },
     }),
   ),
+  { ...writer('finalizer taken off', takeFinalizerOff), takesFinalizerOff: true },
   writer('spec edited', (stage) => stage.client.mergePatch(stage.ref, { spec: { entrypoint: 'edited' } })),
   writer('grown to 1.4 MB', (stage) =>
     stage.client.mergePatch(stage.ref, { spec: { entrypoint: 'x'.repeat(1_400_000) } }),

@@ -10,7 +10,8 @@ import type {
 } from '../../../src/kube/client.ts';
 import { KubeError } from '../../../src/kube/errors.ts';
 import { GateClosedError, RowRefusedError, StorageUnavailableError } from '../../../src/storage/errors.ts';
-import type { MetadataStorage } from '../../../src/storage/metadata-storage.ts';
+import type { MetadataStorage, StoredObject } from '../../../src/storage/metadata-storage.ts';
+import type { ObjectRow } from '../../../src/storage/row.ts';
 
 /** Thrown out of a process that was killed; everything it calls afterwards throws it too. */
 export class Killed extends CodedError {
@@ -21,7 +22,8 @@ export class Killed extends CodedError {
 
 /**
  * What happens to one call. `comes late`: the caller's deadline has passed, and the server carries the call out all the
- * same, after the next call. `is refused`: a write, by a policy or by the database; reads pass.
+ * same, after the next call. `is refused`: a write, by a policy or by the database; reads pass. `is stale`: a read of MySQL
+ * is answered by a server that is behind; writes pass.
  */
 export type Blow =
   | 'kill before'
@@ -30,7 +32,8 @@ export type Blow =
   | 'lose the answer'
   | 'gate closed'
   | 'comes late'
-  | 'is refused';
+  | 'is refused'
+  | 'is stale';
 
 export interface Step {
   /** Counted over the whole flow, restarts and repeats included. */
@@ -41,6 +44,8 @@ export interface Step {
 export interface Script {
   /** Runs before the call; the call goes on as the returned blow says. */
   readonly before: (step: Step) => Promise<Blow | undefined>;
+  /** Whether reads may be stale, so that the rows of before each write have to be known. */
+  readonly staleReads?: boolean;
 }
 
 /** Calls made so far, over all processes of one run. */
@@ -64,6 +69,9 @@ export class FaultyPorts {
   readonly storage: MetadataStorage;
   readonly #counter: StepCounter;
   readonly #script: Script;
+  readonly #rows: Pick<MetadataStorage, 'getById'>;
+  /** What a server that is behind has, by uid: the row of before the last write of this process. */
+  readonly #behind = new Map<string, StoredObject | undefined>();
   #dead = false;
   #failed = false;
   /** What servers still carry out although no caller waits for it any more. */
@@ -78,7 +86,8 @@ export class FaultyPorts {
     this.#counter = parts.counter;
     this.#script = parts.script;
     this.client = wrap(parts.client, (method, args, run) => this.#api(method, args, run));
-    this.storage = wrap(parts.storage, (method, _args, run) => this.#mysql(method, run));
+    this.storage = wrap(parts.storage, (method, args, run) => this.#mysql(method, args, run));
+    this.#rows = parts.storage;
   }
 
   /** A step that is a call to neither port, such as a write to disk. */
@@ -86,6 +95,7 @@ export class FaultyPorts {
     return this.#step(label, run, {
       lost: () => new StorageUnavailableError('scripted', undefined),
       refused: undefined,
+      stale: undefined,
     });
   }
 
@@ -106,29 +116,44 @@ export class FaultyPorts {
       return answer;
     };
     const refused = reads.has(method) ? undefined : denied;
-    return this.#step(`API server: ${nameOfCall(method, args)}`, noted, { lost, refused });
+    return this.#step(`API server: ${nameOfCall(method, args)}`, noted, { lost, refused, stale: undefined });
   }
 
-  #mysql(method: string, run: () => Promise<unknown>): Promise<unknown> {
+  #mysql(method: string, args: readonly unknown[], run: () => Promise<unknown>): Promise<unknown> {
     const lost = (): CodedError => new StorageUnavailableError('scripted', undefined);
-    const refused = reads.has(method) ? undefined : (): CodedError => new RowRefusedError('scripted');
-    return this.#step(`MySQL: ${method}`, run, { lost, refused });
+    if (reads.has(method)) {
+      const stale = (): unknown => (method === 'getById' ? this.#behind.get(String(args[1])) : []);
+      return this.#step(`MySQL: ${method}`, run, { lost, refused: undefined, stale });
+    }
+    const write = async (): Promise<unknown> => {
+      if (this.#script.staleReads === true) await this.#rememberRow(args[0] as ObjectRow);
+      return run();
+    };
+    return this.#step(`MySQL: ${method}`, write, {
+      lost,
+      refused: () => new RowRefusedError('scripted'),
+      stale: undefined,
+    });
   }
 
-  async #step<T>(label: string, run: () => Promise<T>, { lost, refused }: Errors): Promise<T> {
+  async #rememberRow({ kind, uid }: ObjectRow): Promise<void> {
+    this.#behind.set(uid, await this.#rows.getById(kind, uid));
+  }
+
+  async #step<T>(label: string, run: () => Promise<T>, { lost, refused, stale }: Errors): Promise<T> {
     this.#refuseDead();
     const late = this.#late.splice(0);
     const blow = await this.#script.before(this.#counter.next(label));
     this.#refuseDead();
     try {
-      return await this.#carryOut(blow, run, { lost, refused });
+      return await this.#carryOut(blow, run, { lost, refused, stale });
     } finally {
       // Its answer reaches no caller.
       for (const call of late) await call().catch(() => undefined);
     }
   }
 
-  async #carryOut<T>(blow: Blow | undefined, run: () => Promise<T>, { lost, refused }: Errors): Promise<T> {
+  async #carryOut<T>(blow: Blow | undefined, run: () => Promise<T>, { lost, refused, stale }: Errors): Promise<T> {
     switch (blow) {
       case undefined:
         return run();
@@ -151,6 +176,8 @@ export class FaultyPorts {
         if (refused === undefined) return run();
         this.#failed = true;
         throw refused();
+      case 'is stale':
+        return stale === undefined ? run() : (stale() as T);
       case 'lose the answer':
         await run();
         this.#failed = true;
@@ -168,10 +195,11 @@ export class FaultyPorts {
   }
 }
 
-/** What a call ends with that goes wrong; what cannot be refused has no such error. */
+/** What a call ends with that goes wrong; undefined where it cannot go wrong in that way. */
 interface Errors {
   readonly lost: () => CodedError;
   readonly refused: (() => CodedError) | undefined;
+  readonly stale: (() => unknown) | undefined;
 }
 
 const reads: ReadonlySet<string> = new Set(['get', 'list', 'getById', 'incarnations', 'identities']);

@@ -28,8 +28,11 @@ export interface Evidence {
   readonly removal: FinalizerRemoval;
 }
 
-/** On what terms the finalizer may come off: MySQL has the final state, or will have it, or the bundle is uninstalled. */
-export type FinalizerRemoval = 'saved' | 'unsaved' | 'uninstalled';
+/**
+ * On what terms the finalizer may come off: MySQL has the final state, or will have it, or the bundle is uninstalled; or
+ * another client takes it off by hand, and what is lost then that client has asked for.
+ */
+export type FinalizerRemoval = 'saved' | 'unsaved' | 'uninstalled' | 'by hand';
 
 /** What is wrong, each with the name of the broken guarantee; empty where all is well. */
 export function violations(evidence: Evidence): readonly string[] {
@@ -38,7 +41,7 @@ export function violations(evidence: Evidence): readonly string[] {
     ...noGoingBack(life, evidence),
     ...noWedge(life),
     ...evictedIsNotDeleted(life, evidence),
-    ...(evidence.removal === 'uninstalled' ? leftFree(life) : stillGuarded(life)),
+    ...(evidence.removal === 'uninstalled' ? leftFree(life) : stillGuarded(life, evidence)),
     ...restoredWhole(life, evidence),
   ]);
   const leaks = evidence.secrets.filter((secret) => evidence.traces.includes(secret));
@@ -50,6 +53,7 @@ function noForgetting(life: Life, evidence: Evidence): readonly string[] {
   const last = states.at(-1);
   if (last === undefined || !states.some(hasFinalizer)) return [];
   const row = evidence.rows.get(uid);
+  if (evidence.removal === 'by hand' && gone) return row === undefined ? [] : endedInTime(life, row, evidence);
   if (row === undefined) return ['no forgetting: there is no row'];
   const content = holds(row, last) ? [] : ['no forgetting: the row has not the last content'];
   if (!gone) return [...content, ...upToDate(row, last)];
@@ -101,7 +105,7 @@ function noWedge({ states, gone }: Life): readonly string[] {
 
 function evictedIsNotDeleted({ uid, states, gone }: Life, evidence: Evidence): readonly string[] {
   const row = evidence.rows.get(uid);
-  if (!gone || row === undefined) return [];
+  if (!gone || row === undefined || evidence.removal === 'by hand') return [];
   const atDeletion = states.find(({ metadata }) => metadata.deletionTimestamp !== undefined);
   const askedToDelete = states.some(isMarkedDeleting);
   if (atDeletion !== undefined && isMarkedImmutable(atDeletion) && !askedToDelete && row.state !== 'evicted')
@@ -109,12 +113,13 @@ function evictedIsNotDeleted({ uid, states, gone }: Life, evidence: Evidence): r
   return [];
 }
 
-/** Only a deletion takes the finalizer off, and the sweep has seen to what never had it. */
-function stillGuarded({ states, gone }: Life): readonly string[] {
+/** Only a deletion takes the finalizer off, and the sweep has seen to what does not have it. */
+function stillGuarded({ states, gone }: Life, { removal }: Evidence): readonly string[] {
   const isOpen = (state: KubernetesObject): boolean =>
     state.metadata.deletionTimestamp === undefined && !hasFinalizer(state);
   const guarded = states.slice(states.findIndex(hasFinalizer));
-  if (states.some(hasFinalizer) && guarded.some(isOpen)) return ['no unguarded object: the finalizer was lost'];
+  if (removal !== 'by hand' && states.some(hasFinalizer) && guarded.some(isOpen))
+    return ['no unguarded object: the finalizer was lost'];
   const last = states.at(-1);
   return !gone && last !== undefined && isOpen(last) ? ['no unguarded object: the sweep has left it out'] : [];
 }

@@ -14,6 +14,7 @@ const kind = kindNamed('RayJob');
 
 export function modelStage(): Stage {
   const client = new FakeApiServer();
+  client.install(kind.plural);
   const objects = client.of(kind.plural);
   const memory = new MemoryStorage();
   const versions = new Map<string, readonly string[]>();

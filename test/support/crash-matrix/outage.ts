@@ -7,6 +7,8 @@ export class SharedOutage {
   readonly #outage: Outage;
   readonly #struck = Promise.withResolvers<undefined>();
   #expected: number;
+  /** Whether a cell waits for it. */
+  #awaited = false;
 
   /** `expected`: how many cells there are; each must come to its step or leave. */
   constructor(stages: ServerStages, outage: Outage, expected: number) {
@@ -23,6 +25,7 @@ export class SharedOutage {
       expected = false;
     };
     const at = async (): Promise<undefined> => {
+      this.#awaited = true;
       leave();
       return this.#struck.promise;
     };
@@ -31,7 +34,7 @@ export class SharedOutage {
 
   #noLongerExpected(): void {
     this.#expected -= 1;
-    if (this.#expected > 0) return;
+    if (this.#expected > 0 || !this.#awaited) return;
     this.#stages.strike(this.#outage).then(() => this.#struck.resolve(undefined), this.#struck.reject);
   }
 }

@@ -8,10 +8,13 @@
 // where no other client interferes. The laws of history.ts are checked after every cell, so a flow declares none.
 import type { KindDefinition } from '../../../src/api/kind.ts';
 import { type KubernetesObject, needsFinalizer } from '../../../src/api/object.ts';
+import { systemClock } from '../../../src/base/clock.ts';
 import type { KubeClient, ObjectRef } from '../../../src/kube/client.ts';
 import { ifFound } from '../../../src/kube/found.ts';
 import type { ReconcileResult } from '../../../src/runtime/reconcile.ts';
 import type { MetadataStorage } from '../../../src/storage/metadata-storage.ts';
+import { confirmMissedDeletes, markMissedDeletes } from '../../../src/sync/startup/mark-missed-deletes.ts';
+import { eventually } from '../eventually.ts';
 import { type Blow, FaultyPorts, Killed, type Script, type Step, StepCounter } from './faulty.ts';
 import { deletedUnasked, type Evidence, type FinalizerRemoval, violations } from './history.ts';
 
@@ -69,6 +72,10 @@ export interface Disturbance {
   /** Also happens at the following steps, while the process makes this many attempts. */
   readonly lasts?: number;
   at(scene: Scene): Promise<Blow | undefined>;
+  /** Reads of MySQL are answered by a server that is behind. */
+  readonly readsStale?: true;
+  /** The finalizer may be gone before the flow has come to it. */
+  readonly takesFinalizerOff?: true;
   /** What an operator does about it, once the process has made some attempts or has come to rest. */
   readonly remedy?: (stage: Stage) => Promise<void>;
 }
@@ -105,15 +112,31 @@ export async function runCell(stage: Stage, flow: FlowUnderTest, at: number, dis
   await run.settle();
   // A process that missed something meanwhile finds it when it starts anew.
   await new FlowRun(stage, flow, undefined).settle();
-  if (flow.removal !== 'uninstalled') await sweepAndSettle(stage, flow);
+  const removal = removalIn(flow, disturbance);
+  if (removal !== 'uninstalled') await sweepAndSettle(stage, flow);
   await stage.rest();
-  const evidence = await stage.evidence(flow.removal ?? 'saved');
+  // A connection may fall silent for reasons that are another cell's.
+  if (removal === 'by hand') await eventually(() => endMissedDeletes(stage));
+  const evidence = await stage.evidence(removal);
   const ending = endingOf(evidence);
   const found = [...violations(evidence), ...deletedUnasked(evidence.lives, run.counter.deleted), ...run.complaints];
   const forbidden = run.counter.forbiddenCalls.map((call) => `deletes never wait for the webhook: ${call} was called`);
   found.push(...forbidden);
   if (!disturbance.interferes && ending !== flow.expected) found.push(`ended as "${ending}", not "${flow.expected}"`);
   return { ending, violations: found };
+}
+
+function removalIn(flow: FlowUnderTest, { takesFinalizerOff }: Disturbance): FinalizerRemoval {
+  if (flow.removal === 'uninstalled') return flow.removal;
+  return takesFinalizerOff === true ? 'by hand' : (flow.removal ?? 'saved');
+}
+
+/** As the watch, the next start and the audit do it: nothing but the missing object tells that it left. */
+async function endMissedDeletes({ kind, ref, client, storage }: Stage): Promise<void> {
+  const kinds = [{ kind, resource: ref.resource }];
+  const context = { kind, resource: ref.resource, kinds, client, storage, clock: systemClock };
+  const rows = await storage.incarnations(kind, ref.namespace, ref.name, 10);
+  await markMissedDeletes(context, await confirmMissedDeletes(context, rows), 'missing');
 }
 
 /** In the program the sweep runs beside every flow. */
@@ -199,7 +222,8 @@ class FlowRun {
   }
 
   #newPorts(): FaultyPorts {
-    const script: Script = { before: (step) => this.#before(step) };
+    const staleReads = this.#fault?.disturbance.readsStale === true;
+    const script: Script = { before: (step) => this.#before(step), staleReads };
     return new FaultyPorts({ client: this.#stage.client, storage: this.#stage.storage, counter: this.counter, script });
   }
 

@@ -57,8 +57,12 @@ async function reconnect({ link }: World): Promise<void> {
 function isRefused(kubeconfig: string, reason: KubeReason): Promise<void> {
   return eventually(async () => {
     const client = new HttpKubeClient(new PooledTransport({ kubeconfig, context: '', clock: systemClock }));
-    const call = client.list(configMaps, { namespace: NS, limit: 1 }, new AbortController().signal);
-    await assert.rejects(call, (error) => isKubeError(error, reason)).finally(() => client.close());
+    try {
+      const call = client.list(configMaps, { namespace: NS, limit: 1 }, new AbortController().signal);
+      await assert.rejects(call, (error) => isKubeError(error, reason));
+    } finally {
+      await client.close();
+    }
   }, 60_000);
 }
 

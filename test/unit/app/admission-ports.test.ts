@@ -137,6 +137,7 @@ describe('following the names of objects that left', () => {
 
   it('reports a watch that stalls, and begins anew', async () => {
     const [clock, stalling] = [new FakeClock(), new ScriptedClient()];
+    stalling.listScripts.push('wait', 'wait', 'wait');
     const own = { logger: new RecordingLogger(), metrics: createWebhookMetrics() };
     const client = (): Promise<KubeClient> => Promise.resolve(stalling as unknown as KubeClient);
     const configuration = { tombstones: { enabled: true }, kubernetes: { namespace: 'ns' } };
@@ -149,7 +150,7 @@ describe('following the names of objects that left', () => {
     );
     assert.match(await own.metrics.registry.metrics(), /ingester_work_stalled_total\{work="list configmaps"\} 1/);
     await clock.advance(60_000);
-    assert.ok(stalling.watches.length > 1, 'it asks again');
+    assert.ok(stalling.lists.length > 1, 'it asks again');
     await tombstones.stop();
   });
 });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { createWatchdog } from '../../../src/app/health.ts';
-import { lifecycleChecks, watchForLifecycle } from '../../../src/app/lifecycle/lifecycle-watches.ts';
+import { lifecycleChecks, watchForLifecycle } from '../../../src/app/lifecycle/lifecycle.ts';
 import { createMetrics } from '../../../src/metrics/metrics.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { RecordingLogger } from '../../support/recording-logger.ts';
@@ -14,6 +14,7 @@ it('the lifecycle controller that is told nothing by the API server is not ready
     new ScriptedClient(),
     new AbortController(),
   ];
+  client.listScripts.push(...Array.from({ length: 12 }, () => 'wait' as const));
   const metrics = createMetrics();
   const watchdog = createWatchdog(clock, logger, metrics);
   const watching = watchForLifecycle({ client, clock, logger, namespace: 'ns', watchdog });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { repeat, waitUntil } from '../../../src/base/repeat.ts';
+import { repeat, waitUntil } from '../../../src/base/clock.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 
 describe('repeated work', () => {

@@ -45,6 +45,21 @@ describe('Watchdog', () => {
     await end();
   });
 
+  it('work that only the deadlines of its calls end is told all the same, and the log does not say that it is broken off', async () => {
+    const { clock, logger, watchdog, end } = start();
+    const call = Promise.withResolvers<undefined>();
+    const work = watchdog.around('reconcile models', LIMIT_MS, () => call.promise);
+    await clock.advance(LIMIT_MS + 5000);
+    assert.match(String(watchdog.problem), /^reconcile models has made no progress/);
+    assert.deepEqual(
+      logger.lines.map(({ message }) => message),
+      ['Work makes no progress; the deadlines of its calls end it'],
+    );
+    call.resolve(undefined);
+    await work;
+    await end();
+  });
+
   it('work that goes on making progress is left alone, however long it takes', async () => {
     const { clock, logger, watchdog, end } = start();
     const work = watchdog.register('list models', LIMIT_MS, () => assert.fail('it was broken off'));

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { within } from '../../../src/base/within.ts';
+import { within } from '../../../src/base/clock.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 
 const never = new Promise<never>(() => undefined);

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { StoredCall } from '../../../src/app/commands/stored-objects.ts';
+import { kindOf } from '../../../src/cli/kind.ts';
 import { deleteSelected } from '../../../src/cli/kubectl/delete-collection.ts';
 import { parseChanges } from '../../../src/cli/kubectl/metadata.ts';
 import { createPluginProgram } from '../../../src/cli/kubectl/program.ts';
-import { kindOf } from '../../../src/cli/kubectl/session.ts';
 import { KubeError } from '../../../src/kube/errors.ts';
 
 describe('the words of a change of labels', () => {

@@ -8,12 +8,12 @@ import { pluginExitCode } from '../../../src/cli/kubectl/errors.ts';
 import { printDocument, showsColours, textTable } from '../../../src/cli/kubectl/output.ts';
 import { createPluginProgram } from '../../../src/cli/kubectl/program.ts';
 import { startProgress } from '../../../src/cli/kubectl/progress.ts';
-import { kindAndName } from '../../../src/cli/kubectl/session.ts';
+import { impersonatedBy, kindAndName } from '../../../src/cli/kubectl/session.ts';
 import { KubeError } from '../../../src/kube/errors.ts';
 
 describe('the plugin', () => {
   it('finds a kind by each of its names', () => {
-    for (const word of ['models', 'model', 'Model', 'models.michelangelo.api']) {
+    for (const word of ['models', 'model', 'Model', 'MODELS', 'models.michelangelo.api']) {
       assert.equal(kindAndName(word, 'm1').kind.kind, 'Model', word);
     }
     assert.equal(kindAndName('model/m1', undefined).name, 'm1');
@@ -80,5 +80,28 @@ describe('the plugin', () => {
     assert.deepEqual(await complete('completion', ''), ['bash', 'zsh', 'fish']);
     assert.deepEqual(await complete('get', 'models', '--field-s'), ['--field-selector']);
     assert.deepEqual(await complete('get', 'models', '--owner', ''), []);
+  });
+
+  it('completes the last of several kinds and fields', async () => {
+    const complete = (...words: readonly string[]) => candidatesFor(createPluginProgram(), words);
+    assert.deepEqual(await complete('get', 'models,pipeliner'), ['models,pipelineruns']);
+    assert.deepEqual(await complete('count', 'models,pipeliner'), []);
+    assert.deepEqual(await complete('count', 'model', '--by', 'spec.alg'), ['spec.algorithm']);
+    assert.deepEqual(await complete('count', 'models', '--by', 'spec.algorithm,metadata.creationTimestamp.'), [
+      'spec.algorithm,metadata.creationTimestamp.day',
+      'spec.algorithm,metadata.creationTimestamp.month',
+    ]);
+    assert.deepEqual(await complete('get', 'runs', '--order-by', ''), []);
+  });
+
+  it('acts as another user with --as, which needs a user and a command of the query API', async () => {
+    assert.deepEqual(impersonatedBy({}), {});
+    assert.deepEqual(impersonatedBy({ as: 'ada', asGroup: ['a', 'b'] }), { as: { user: 'ada', groups: ['a', 'b'] } });
+    const run = (...words: readonly string[]) => createPluginProgram().parseAsync(['node', 'plugin', ...words]);
+    await assert.rejects(run('get', 'models', '--as-group', 'a'), /--as-group also takes --as/);
+    for (const command of ['audit', 'evict', 'status']) {
+      await assert.rejects(run(command, '--as', 'ada'), /--as is of no use here/, command);
+      await assert.rejects(run('--as', 'ada', command), /--as is of no use here/, command);
+    }
   });
 });

@@ -35,8 +35,9 @@ function problems(yaml: string, env: Record<string, string> = {}): Record<string
 
 describe('configuration', () => {
   it('has the defaults of the specification', () => {
-    const { ingester, mysql, metadataStorage } = load('');
+    const { admission, ingester, mysql, metadataStorage } = load('');
     assert.equal(metadataStorage.enableMetadataStorage, false);
+    assert.deepEqual([metadataStorage.tableNames, admission.createMarked], ['auto', 'allow']);
     assert.equal(ingester.kinds.length, 13);
     assert.equal(ingester.concurrentReconciles, 320);
     assert.equal(ingester.requeuePeriod, 30_000);
@@ -105,8 +106,8 @@ describe('configuration', () => {
     const found = problems(`
 mysql: {hots: x, port: 70000}
 bogus: 1
-metadataStorage: {deletionDelay: 10s, enableMetadataStorage: maybe}
-ingester: {kinds: [Foo], requeuePeriod: soon, requeuePeriodMap: {Bar: 1s}, concurrentReconciles: 0}
+metadataStorage: {deletionDelai: 10s, enableMetadataStorage: maybe}
+ingester: {kinds: [Foo], requeuePeriod: soon, requeuePeriodMap: {Bar: 1s}, concurrentReconciles: -1}
 `);
     assert.deepEqual(Object.keys(found).sort(), [
       'bogus',
@@ -114,14 +115,57 @@ ingester: {kinds: [Foo], requeuePeriod: soon, requeuePeriodMap: {Bar: 1s}, concu
       'ingester.kinds.0',
       'ingester.requeuePeriod',
       'ingester.requeuePeriodMap.Bar',
-      'metadataStorage.deletionDelay',
+      'metadataStorage.deletionDelai',
       'metadataStorage.enableMetadataStorage',
       'mysql.hots',
       'mysql.port',
     ]);
     assert.match(found['ingester.kinds.0'] ?? '', /unknown kind "Foo"; known kinds: Project, /);
-    assert.match(found['metadataStorage.deletionDelay'] ?? '', /never had an effect/);
     assert.equal(found['mysql.hots'], 'unknown key; the nearest known key is mysql.host');
+  });
+
+  it('takes 0 for the default where the original does, in any form', () => {
+    const keys = 'maxOpenConns: 0, maxIdleConns: "0", connMaxLifetime: 0';
+    const { mysql, ingester } = load(
+      `mysql: {${keys}}\ningester: {concurrentReconciles: 0, requeuePeriod: 0s, concurrentReconcilesMap: {Model: 0}, requeuePeriodMap: {Model: 0}}`,
+    );
+    assert.deepEqual([mysql.maxOpenConns, mysql.maxIdleConns, mysql.connMaxLifetime], [25, 5, 300_000]);
+    assert.deepEqual([ingester.concurrentReconciles, ingester.requeuePeriod], [320, 30_000]);
+    assert.deepEqual(
+      [ingester.concurrentReconcilesMap, ingester.requeuePeriodMap],
+      [{ Model: 320 }, { Model: 30_000 }],
+    );
+    assert.equal(load('', { INGESTER_MYSQL_MAX_OPEN_CONNS: '0' }).mysql.maxOpenConns, 25);
+    assert.match(problems('mysql: {maxOpenConns: 1001}')['mysql.maxOpenConns'] ?? '', /from 0 to 1000/);
+  });
+
+  it('takes the whole file of the original, and still refuses a key that is wrong in the sections it reads', () => {
+    const file = `
+controllermgr: {metricsBindAddress: ':8091', leaderElectionID: decaf1259.michelangelo.uber.com}
+controllers: {rayCluster: {k8sQps: 300, k8sBurst: 600}}
+minio: {awsAccessKeyId: '\${AWS_ACCESS_KEY_ID}', secure: false}
+k8s: {qps: 300, burst: 600}
+metadataStorage: {enableMetadataStorage: true, deletionDelay: 10s, enableResourceVersionCache: true}
+mysql: {host: mysql, port: 3306, user: root, password: '\${MYSQL_PASSWORD}', database: michelangelo}
+ingester:
+  concurrentReconciles: 2
+  requeuePeriod: 30s
+  concurrentReconcilesMap:
+pipeline: {revisioningEnabled: false}
+inferenceServer: {gateway: {name: gateway}}
+workflowClient: {host: cadence, domain: default}
+jobs: {k8sengine: {mapper: {logPersistence: {enabled: false}}}}
+notification: {taskList: ''}
+apiserver: {crdSync: {enableCRDUpdate: true}}
+pipelineRun: {ttlDays: 30}
+`;
+    const { mysql, ingester, metadataStorage } = load(file, { MYSQL_PASSWORD: 'x' });
+    assert.deepEqual([mysql.host, mysql.password, ingester.concurrentReconciles], ['mysql', 'x', 2]);
+    assert.deepEqual([ingester.concurrentReconcilesMap, metadataStorage.enableMetadataStorage], [{}, true]);
+    assert.deepEqual(
+      Object.keys(problems(`${file}\nminioo: {}`.replace('port: 3306', 'prot: 3306'), { MYSQL_PASSWORD: 'x' })),
+      ['mysql.prot', 'minioo'],
+    );
   });
 
   it('names the nearest known key for an unknown one, of a section and of a rule too', () => {

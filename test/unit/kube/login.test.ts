@@ -69,6 +69,35 @@ describe('logging in with a kubeconfig', () => {
     assert.deepEqual((await login.read()).headers, { authorization: 'Bearer second' });
   });
 
+  it('acts as the user that is asked for, in place of the one that the kubeconfig names', async () => {
+    const path = file('as.kubeconfig', entry({ token: 'abc', as: 'bob', 'as-uid': '7', 'as-groups': ['c'] }));
+    const headersAs = async (as?: { readonly user: string; readonly groups: readonly string[] }) =>
+      (
+        await openLogin({
+          kubeconfig: path,
+          context: '',
+          surroundings: nothing(),
+          ...(as === undefined ? {} : { as }),
+        }).read()
+      ).headers;
+    assert.deepEqual(await headersAs(), {
+      authorization: 'Bearer abc',
+      'impersonate-user': 'bob',
+      'impersonate-uid': '7',
+      'impersonate-group': ['c'],
+    });
+    assert.deepEqual(await headersAs({ user: 'ada', groups: ['a', 'b'] }), {
+      authorization: 'Bearer abc',
+      'impersonate-user': 'ada',
+      'impersonate-group': ['a', 'b'],
+    });
+    assert.deepEqual(await headersAs({ user: 'ada', groups: [] }), {
+      authorization: 'Bearer abc',
+      'impersonate-user': 'ada',
+      'impersonate-group': [],
+    });
+  });
+
   it('verifies the server as the kubeconfig says', async () => {
     const { tls } = await read(entry({}, { server: url, 'tls-server-name': 'api', 'insecure-skip-tls-verify': true }));
     assert.deepEqual(tls, { servername: 'api', rejectUnauthorized: false });
@@ -195,6 +224,7 @@ describe('CredentialSource', () => {
     let reads = 0;
     const login = {
       namespace: 'default',
+      origin: 'a test',
       server: url,
       read: (): Promise<LoginData> => {
         const answer = answers[Math.min(reads, answers.length - 1)];

@@ -21,10 +21,10 @@ export interface Fixture {
   readonly end: () => Promise<void>;
 }
 
-/** Runs a reflector against watches that do what the scripts say, in turn. */
+/** Runs a reflector against lists and watches that do what the scripts say, in turn. */
 export async function run(
-  scripts: readonly (readonly Step[])[],
-  lists: ScriptedClient['listScripts'] = [],
+  lists: ScriptedClient['listScripts'],
+  scripts: readonly (readonly Step[])[] = [],
   versions: ScriptedClient['versions'] = [],
 ): Promise<Fixture> {
   const client = new ScriptedClient();
@@ -47,14 +47,7 @@ export async function run(
   const end = async (): Promise<void> => {
     stop.abort();
     await finished;
-    assert.deepEqual([clock.pending, client.open], [0, 0], 'a timer or a watch is left');
+    assert.deepEqual([clock.pending, client.open], [0, 0], 'a timer, a list or a watch is left');
   };
   return { client, clock, logger, sink, reflector, watchdog, wentBack, end };
-}
-
-/** Whether each watch was a streaming list, and from which version it went. */
-export function watchesOf({ client }: Fixture): readonly string[] {
-  return client.watches.map(({ sendInitialEvents, resourceVersion }) =>
-    sendInitialEvents === true ? 'list' : `watch ${resourceVersion}`,
-  );
 }

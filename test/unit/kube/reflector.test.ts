@@ -4,101 +4,84 @@ import { describe, it } from 'node:test';
 import type { KubeClient } from '../../../src/kube/client.ts';
 import { KubeError } from '../../../src/kube/errors.ts';
 import { Reflector } from '../../../src/kube/reflector.ts';
-import { asWatched } from '../../../src/kube/watched-object.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { RecordingLogger } from '../../support/recording-logger.ts';
-import { resource, run, watchesOf } from './reflector-fixture.ts';
-import {
-  added,
-  bookmark,
-  changed,
-  gone,
-  listEnd,
-  object,
-  RecordingSink,
-  ScriptedClient,
-  type Step,
-} from './scripted-client.ts';
+import { resource, run } from './reflector-fixture.ts';
+import { added, bookmark, changed, gone, listed, RecordingSink, ScriptedClient } from './scripted-client.ts';
 
 const busy = new KubeError('TooManyRequests', 'busy');
 const down = new KubeError('Unavailable', 'connection refused');
 const expired = new KubeError('Expired', 'too old resource version');
-const refusesStreams = new KubeError('Invalid', 'sendInitialEvents is forbidden');
 
 describe('Reflector', () => {
   it('TestReflectorListAndWatchWithErrors: goes on after every error, and sees everything', async () => {
-    const fixture = await run([
-      [down],
-      [added('a', '1'), down],
-      [added('a', '1'), listEnd('2'), added('b', '3'), new KubeError('Forbidden', 'no')],
-      [added('a', '1'), added('b', '3'), listEnd('4'), down],
-      [changed('a', '5'), 'wait'],
-    ]);
+    const fixture = await run(
+      [
+        ...[down, listed('2', ['a 1'], 'next'), down, listed('2', ['a 1'])],
+        ...[listed('4', ['a 1', 'b 3']), listed('4', ['a 1', 'b 3'])],
+      ],
+      [[added('b', '3'), new KubeError('Forbidden', 'no')], [down], [changed('a', '5'), 'wait']],
+    );
     await fixture.clock.advance(60_000);
-    assert.deepEqual(watchesOf(fixture), ['list', 'list', 'list', 'list', 'watch 4']);
+    const lists = ['list', 'list', 'list next', 'list'];
+    assert.deepEqual(fixture.client.calls, [...lists, 'watch 2', 'list', 'watch 4', 'list', 'watch 4']);
     assert.equal(fixture.sink.told.at(-1), 'changed a 5');
     await fixture.end();
   });
 
   it('TestReflectorListAndWatchInitConnBackoff: waits twice as long after each failure, up to five seconds while the server is down', async () => {
-    const fixture = await run(Array.from({ length: 20 }, () => [down]));
-    const { client, clock, end } = fixture;
+    const { client, clock, end } = await run(Array.from({ length: 20 }, () => down));
     for (const wait of [800, 1600, 3200, 5000, 5000]) {
-      const before = client.watches.length;
+      const before = client.lists.length;
       await clock.advance(wait - 1);
-      assert.equal(client.watches.length, before);
+      assert.equal(client.lists.length, before);
       await clock.advance(1);
-      assert.equal(client.watches.length, before + 1);
+      assert.equal(client.lists.length, before + 1);
     }
     await end();
   });
 
   it('waits up to half a minute for a server that takes its time to fail', async () => {
-    const { client, clock, end } = await run(Array.from({ length: 20 }, () => ['wait']));
+    const { client, clock, end } = await run(Array.from({ length: 20 }, () => 'wait'));
     for (const wait of [800, 1600, 3200, 6400, 12_800, 25_600, 30_000, 30_000]) {
-      const before = client.watches.length;
+      const before = client.lists.length;
       await clock.advance(1000);
       client.break(down);
       await clock.advance(wait - 1);
-      assert.equal(client.watches.length, before);
+      assert.equal(client.lists.length, before);
       await clock.advance(1);
-      assert.equal(client.watches.length, before + 1);
+      assert.equal(client.lists.length, before + 1);
     }
     await end();
   });
 
   it('starts the backoff anew after two quiet minutes', async () => {
-    const { client, clock, end } = await run([[down], [down], [down], [listEnd('1'), 'wait'], ['wait']]);
+    const { client, clock, end } = await run([down, down, down, listed('1')], [['wait'], ['wait']]);
     await clock.advance(800 + 1600 + 3200);
-    assert.equal(client.watches.length, 4);
+    assert.deepEqual([client.lists.length, client.watches.length], [4, 1]);
     await clock.advance(120_001);
     client.break(down);
     await clock.advance(800);
-    assert.equal(client.watches.length, 5);
+    assert.equal(client.watches.length, 2);
     await end();
   });
 
   it('TestBackoffOnTooManyRequests, TestNoRelistOnTooManyRequests: waits, and watches on from where it was', async () => {
-    const fixture = await run([[listEnd('7'), busy], [busy], [busy], ['wait']]);
+    const fixture = await run([listed('7')], [[busy], [busy], [busy], ['wait']]);
     await fixture.clock.advance(800 + 1600 + 3200);
-    assert.deepEqual(watchesOf(fixture), ['list', 'watch 7', 'watch 7', 'watch 7']);
+    assert.deepEqual(fixture.client.calls, ['list', 'watch 7', 'watch 7', 'watch 7', 'watch 7']);
     await fixture.end();
   });
 
   it('TestRetryInternalError: a server with an internal error is watched on, and not listed', async () => {
-    const fixture = await run([[listEnd('7'), new KubeError('Unavailable', 'HTTP 500')], ['wait']]);
+    const fixture = await run([listed('7')], [[new KubeError('Unavailable', 'HTTP 500')], ['wait']]);
     await fixture.clock.advance(800);
-    assert.deepEqual(watchesOf(fixture), ['list', 'watch 7']);
+    assert.deepEqual(fixture.client.calls, ['list', 'watch 7', 'watch 7']);
     await fixture.end();
   });
 
   it('TestReflectorWatchListPageSize: pages begin with few objects, of the newest state', async () => {
-    const page = (name: string, continueToken: string | undefined) => ({
-      items: [asWatched(object(name, '1'))],
-      resourceVersion: '9',
-      continueToken,
-    });
-    const fixture = await run([[refusesStreams], ['wait']], [page('a', 'next'), page('b', undefined)]);
+    const fixture = await run([listed('9', ['a 1'], 'next'), listed('9', ['b 1'])], [['wait']]);
     assert.deepEqual(
       fixture.client.lists.map(({ limit, continueToken }) => [limit, continueToken]),
       [
@@ -106,47 +89,57 @@ describe('Reflector', () => {
         [16, 'next'],
       ],
     );
-    // The one that was refused has started, too.
-    assert.deepEqual(fixture.sink.told, ['list starts', 'list starts', 'listed a', 'listed b', 'list ends at 9']);
+    assert.deepEqual(fixture.sink.told, ['list starts', 'listed a', 'listed b', 'list ends at 9']);
     await fixture.end();
   });
 
-  it('TestReflectorExpiredExactResourceVersion, TestReflectorFullListIfExpired: a page that expired starts over at once', async () => {
-    const first = { items: [asWatched(object('a', '1'))], resourceVersion: '9', continueToken: 'next' };
-    const whole = { items: [asWatched(object('a', '1'))], resourceVersion: '12', continueToken: undefined };
-    const fixture = await run([[refusesStreams], ['wait']], [first, expired, whole]);
-    assert.deepEqual(
-      fixture.client.lists.map(({ continueToken }) => continueToken),
-      [undefined, 'next', undefined],
-    );
+  it('TestReflectorExpiredExactResourceVersion, TestReflectorFullListIfExpired: a page that expired starts over at once, and removes nothing for it', async () => {
+    const fixture = await run([listed('9', ['a 1'], 'next'), expired, listed('12', ['a 1'])], [['wait']]);
+    assert.deepEqual(fixture.client.calls, ['list', 'list next', 'list', 'watch 12']);
+    assert.deepEqual(fixture.sink.told, ['list starts', 'listed a', 'list starts', 'listed a', 'list ends at 12']);
     assert.equal(fixture.reflector.resourceVersion, '12');
     await fixture.end();
   });
 
   it('TestWatchTimeout: watches last five to ten minutes, at random', async () => {
-    const { client, end } = await run([[listEnd('1')], ['wait']]);
+    const { client, clock, end } = await run([listed('1')], [[], ['wait']]);
+    await clock.advance(1000);
+    assert.equal(client.watches.length, 2);
     assert.ok(client.watches.every(({ timeoutSeconds }) => timeoutSeconds >= 300 && timeoutSeconds <= 600));
     await end();
   });
 
   it('TestReflectorResourceVersionUpdate: the version moves with every event and bookmark, and never back', async () => {
-    const fixture = await run([
-      [listEnd('10'), added('a', '11')],
-      [changed('a', '12'), gone('a', '13')],
-      [bookmark('40')],
-      [bookmark('39'), 'wait'],
-    ]);
+    const fixture = await run(
+      [listed('10')],
+      [[added('a', '11')], [changed('a', '12'), gone('a', '13'), bookmark('40')], [bookmark('39'), 'wait']],
+    );
     await fixture.clock.advance(10_000);
-    assert.deepEqual(watchesOf(fixture), ['list', 'watch 11', 'watch 13', 'watch 40']);
+    assert.deepEqual(fixture.client.calls, ['list', 'watch 10', 'watch 11', 'watch 40']);
     assert.equal(fixture.reflector.resourceVersion, '40');
     await fixture.end();
   });
 
   it('TestCloseWatchChannelOnError: a watch that reports an error is closed', async () => {
-    const { client, clock, end } = await run([[listEnd('1'), expired], ['wait']]);
+    const { client, clock, end } = await run([listed('1')], [[expired], ['wait']]);
     await clock.advance(0);
     assert.equal(client.open, 1);
     await end();
+  });
+
+  it('TestWatchListResourceVersion: lists the newest state, also after an established watch expired', async () => {
+    const fixture = await run([listed('5'), listed('9')], [[added('a', '6'), expired], ['wait']]);
+    await fixture.clock.advance(1000);
+    assert.deepEqual(fixture.client.calls, ['list', 'watch 5', 'list', 'watch 9']);
+    assert.equal(fixture.reflector.resourceVersion, '9');
+    await fixture.end();
+  });
+
+  it('is stopped before it is synced', async () => {
+    const fixture = await run([listed('1', ['a 1'], 'next'), 'wait']);
+    await fixture.end();
+    assert.deepEqual(fixture.sink.told, ['list starts', 'listed a']);
+    assert.equal(fixture.reflector.resourceVersion, '');
   });
 
   it('asks a server for bookmarks with the deadline for silence it was given', async () => {
@@ -162,138 +155,90 @@ describe('Reflector', () => {
   });
 });
 
-describe('Reflector, with a server that answers at once and to no avail', () => {
-  it('lists no more than a few times a minute where every watch expires', async () => {
-    const fixture = await run(Array.from({ length: 1000 }, (_, version) => [listEnd(String(version + 1)), expired]));
-    await fixture.clock.advance(60_000);
-    assert.ok(fixture.client.watches.length <= 8, `${fixture.client.watches.length} lists in a minute`);
+describe('Reflector, with a list that waits for its sink', () => {
+  it('has one small page ahead at the most, and is not taken for a server that is silent', async () => {
+    const pages = [listed('9', ['a 1'], '2'), listed('9', ['b 1'], '3'), listed('9', ['c 1'])];
+    const { client, clock, sink, watchdog, end } = await run(['wait', ...pages], [['wait']]);
+    const taken = Promise.withResolvers<undefined>();
+    sink.pace = taken.promise;
+    client.break(down);
+    await clock.advance(800);
+    await clock.advance(300_000);
+    assert.deepEqual(client.calls, ['list', 'list', 'list 2']);
+    assert.deepEqual([sink.told.at(-1), watchdog.problem], ['listed a', undefined]);
+    taken.resolve(undefined);
+    await clock.advance(0);
+    assert.deepEqual(client.calls.slice(3), ['list 3', 'watch 9']);
+    assert.equal(sink.told.at(-1), 'list ends at 9');
+    await end();
+  });
+
+  it('has no large page ahead', async () => {
+    const large = { ...listed('9', ['a 1'], '2'), bytes: 3 * 1024 * 1024 };
+    const fixture = await run(['wait', large, listed('9', ['b 1'])], [['wait']]);
+    const taken = Promise.withResolvers<undefined>();
+    fixture.sink.pace = taken.promise;
+    fixture.client.break(down);
+    await fixture.clock.advance(800);
+    assert.deepEqual(fixture.client.calls, ['list', 'list']);
+    taken.resolve(undefined);
+    await fixture.clock.advance(0);
+    assert.deepEqual(fixture.client.calls, ['list', 'list', 'list 2', 'watch 9']);
     await fixture.end();
   });
 
-  it('pages no more than a few times a minute where every watch expires', async () => {
-    const scripts: readonly Step[][] = [[refusesStreams], ...Array.from({ length: 1000 }, () => [expired])];
-    const fixture = await run(scripts);
+  it('says every ten seconds or so how far it is', async () => {
+    const pages = ['1', '2', '3'].map((token) => listed('9', [`${token} 1`], token));
+    const fixture = await run(['wait', ...pages, listed('9')], [['wait']]);
+    const { clock, client, sink, logger } = fixture;
+    let next = Promise.withResolvers<undefined>();
+    sink.pace = next.promise;
+    client.break(down);
+    await clock.advance(800);
+    for (let page = 0; page < 3; page += 1) {
+      await clock.advance(6000);
+      const before = next;
+      next = Promise.withResolvers<undefined>();
+      sink.pace = next.promise;
+      before.resolve(undefined);
+      await clock.advance(0);
+    }
+    next.resolve(undefined);
+    await clock.advance(0);
+    const told = logger.lines.filter(({ message }) => message === 'The list goes on');
+    assert.deepEqual(
+      told.map(({ objects, seconds }) => [objects, seconds]),
+      [[2, 12]],
+    );
+    await fixture.end();
+  });
+});
+
+describe('Reflector, with a server that answers at once and to no avail', () => {
+  it('lists no more than a few times a minute where every watch expires', async () => {
+    const fixture = await run(
+      [],
+      Array.from({ length: 1000 }, () => [expired]),
+    );
     await fixture.clock.advance(60_000);
     assert.ok(fixture.client.lists.length <= 8, `${fixture.client.lists.length} lists in a minute`);
     await fixture.end();
   });
 
   it('watches no more than a few times a minute where every watch ends after its first event', async () => {
-    const fixture = await run([
-      [listEnd('1')],
-      ...Array.from({ length: 1000 }, (_, version) => [bookmark(String(version + 2))]),
-    ]);
+    const scripts = Array.from({ length: 1000 }, (_, version) => [bookmark(String(version + 2))]);
+    const fixture = await run([listed('1')], scripts);
     await fixture.clock.advance(60_000);
     assert.ok(fixture.client.watches.length <= 9, `${fixture.client.watches.length} watches in a minute`);
     await fixture.end();
   });
 
   it('breaks off a list that brings nothing for a minute, and tries again', async () => {
-    const fixture = await run([['wait'], [listEnd('2'), 'wait']]);
+    const fixture = await run(['wait', listed('2')], [['wait']]);
     await fixture.clock.advance(60_000);
     assert.match(String(fixture.watchdog.problem), /^list models was broken off/);
     await fixture.clock.advance(10_000);
-    assert.deepEqual([watchesOf(fixture), fixture.watchdog.problem], [['list', 'list'], undefined]);
+    assert.deepEqual([fixture.client.calls, fixture.watchdog.problem], [['list', 'list', 'watch 2'], undefined]);
     await fixture.end();
-  });
-});
-
-describe('Reflector, with a streaming list (TestWatchList)', () => {
-  it('lists and watches with one call', async () => {
-    const fixture = await run([[added('a', '1'), listEnd('5'), changed('a', '6'), 'wait']]);
-    assert.deepEqual(fixture.sink.told, ['list starts', 'listed a', 'list ends at 5', 'changed a 6']);
-    assert.deepEqual(watchesOf(fixture), ['list']);
-    await fixture.end();
-  });
-
-  it('falls back to pages for good when the server does not support a streaming list', async () => {
-    const fixture = await run([[refusesStreams], [expired], ['wait']]);
-    await fixture.clock.advance(1000);
-    assert.deepEqual(watchesOf(fixture), ['list', 'watch 1', 'watch 1']);
-    assert.equal(fixture.client.lists.length, 2);
-    await fixture.end();
-  });
-
-  for (const [what, error] of [
-    ['429', busy],
-    ['a connection that is refused', down],
-  ] as const) {
-    it(`tries a streaming list again after ${what}, and does not fall back`, async () => {
-      const fixture = await run([[error], [listEnd('2'), 'wait']]);
-      await fixture.clock.advance(800);
-      assert.deepEqual([watchesOf(fixture), fixture.client.lists], [['list', 'list'], []]);
-      await fixture.end();
-    });
-  }
-
-  it('lists anew when the stream ends before the bookmark, and removes nothing for it', async () => {
-    const fixture = await run([[added('a', '1')], [added('a', '1'), listEnd('2'), 'wait']]);
-    await fixture.clock.advance(800);
-    assert.deepEqual(fixture.sink.told, ['list starts', 'listed a', 'list starts', 'listed a', 'list ends at 2']);
-    await fixture.end();
-  });
-
-  it('lists anew when the list expires before the bookmark', async () => {
-    const fixture = await run([
-      [added('a', '1'), expired],
-      [added('a', '1'), listEnd('2'), 'wait'],
-    ]);
-    assert.equal(fixture.sink.told.at(-1), 'list ends at 2');
-    await fixture.end();
-  });
-
-  it('takes a bookmark without the annotation for none: the list goes on', async () => {
-    const fixture = await run([[added('a', '1'), bookmark('3'), added('b', '2'), listEnd('4'), 'wait']]);
-    assert.deepEqual(fixture.sink.told, ['list starts', 'listed a', 'listed b', 'list ends at 4']);
-    await fixture.end();
-  });
-
-  it('is stopped before it is synced', async () => {
-    const fixture = await run([[added('a', '1'), 'wait']]);
-    await fixture.end();
-    assert.deepEqual(fixture.sink.told, ['list starts', 'listed a']);
-    assert.equal(fixture.reflector.resourceVersion, '');
-  });
-
-  it('takes updates and removals while the list streams', async () => {
-    const fixture = await run([
-      [added('a', '1'), changed('a', '3'), added('b', '2'), gone('b', '4'), listEnd('5'), 'wait'],
-    ]);
-    assert.deepEqual(fixture.sink.told, [
-      'list starts',
-      'listed a',
-      'listed a',
-      'listed b',
-      'removed b',
-      'list ends at 5',
-    ]);
-    await fixture.end();
-  });
-
-  it('TestWatchListResourceVersion: lists the newest state, also after an established watch expired', async () => {
-    const fixture = await run([
-      [listEnd('5'), added('a', '6'), expired],
-      [listEnd('9'), 'wait'],
-    ]);
-    await fixture.clock.advance(1000);
-    assert.deepEqual(watchesOf(fixture), ['list', 'list']);
-    assert.deepEqual(
-      fixture.client.watches.map(({ resourceVersion }) => resourceVersion),
-      ['', ''],
-    );
-    assert.equal(fixture.reflector.resourceVersion, '9');
-    await fixture.end();
-  });
-
-  it('TestInitialEventsEndBookmarkTicker: warns every ten seconds until the list ends, and not after', async () => {
-    const unfinished = await run([[added('a', '1'), 'wait']]);
-    await unfinished.clock.advance(35_000);
-    const seconds = unfinished.logger.lines.map((line) => line['seconds']);
-    assert.deepEqual(seconds, [10, 20, 30]);
-    await unfinished.end();
-    const finished = await run([[listEnd('1'), 'wait']]);
-    await finished.clock.advance(35_000);
-    assert.deepEqual(finished.logger.messages(), []);
-    await finished.end();
   });
 });

@@ -20,15 +20,17 @@ export type Step = WatchEvent | KubeError | 'wait';
 export class ScriptedClient implements Pick<KubeClient, 'list' | 'newest' | 'watch'> {
   readonly watches: WatchOptions[] = [];
   readonly lists: ListOptions[] = [];
+  /** What it was asked, in turn: `list`, `list <continue token>` or `watch <version>`. */
+  readonly calls: string[] = [];
   readonly watchScripts: (readonly Step[])[] = [];
-  readonly listScripts: (ListPage | KubeError)[] = [];
+  readonly listScripts: (ListPage | KubeError | 'wait')[] = [];
   /** Answers to those who ask for the newest version, in turn; then one above all others. */
   readonly versions: (string | KubeError)[] = [];
   /** By name, as the server has them when it is asked for the newest: what the watches showed, unless a test changes it. */
   readonly objects: Map<string, KubernetesObject> = new Map<string, KubernetesObject>();
   /** Names that it was asked for then; empty where for the version alone. */
   readonly asked: string[] = [];
-  /** Watches that are open. */
+  /** Watches that are open, and lists that wait. */
   open = 0;
   #break: (error: KubeError) => void = () => undefined;
 
@@ -37,10 +39,14 @@ export class ScriptedClient implements Pick<KubeClient, 'list' | 'newest' | 'wat
     this.#break(error);
   }
 
-  list(_resource: unknown, options: ListOptions): Promise<ListPage> {
+  async list(_resource: unknown, options: ListOptions, signal: AbortSignal): Promise<ListPage> {
     this.lists.push(options);
-    const answer = this.listScripts.shift() ?? { items: [], resourceVersion: '1', continueToken: undefined };
-    return answer instanceof KubeError ? Promise.reject(answer) : Promise.resolve(answer);
+    this.calls.push(['list', options.continueToken ?? []].flat().join(' '));
+    const answer = this.listScripts.shift() ?? listed('1');
+    if (answer === 'wait') return this.#untilBroken(signal);
+    if (answer instanceof KubeError) throw answer;
+    for (const item of answer.items) this.objects.set(item.identity.name, item.parse());
+    return answer;
   }
 
   newest(_resource: unknown, { name }: Selection & { readonly name?: string }): Promise<Newest> {
@@ -55,10 +61,11 @@ export class ScriptedClient implements Pick<KubeClient, 'list' | 'newest' | 'wat
 
   async *watch(_resource: unknown, options: WatchOptions, signal: AbortSignal): AsyncGenerator<readonly WatchEvent[]> {
     this.watches.push(options);
+    this.calls.push(`watch ${options.resourceVersion}`);
     this.open += 1;
     try {
       for (const step of this.watchScripts.shift() ?? ['wait' as const]) {
-        if (step === 'wait') await this.#untilBroken(signal);
+        if (step === 'wait') await this.#untilAborted(signal);
         else if (step instanceof KubeError) throw step;
         else yield [this.#known(step)];
       }
@@ -73,7 +80,16 @@ export class ScriptedClient implements Pick<KubeClient, 'list' | 'newest' | 'wat
     return event;
   }
 
-  #untilBroken(signal: AbortSignal): Promise<never> {
+  async #untilBroken(signal: AbortSignal): Promise<never> {
+    this.open += 1;
+    try {
+      return await this.#untilAborted(signal);
+    } finally {
+      this.open -= 1;
+    }
+  }
+
+  #untilAborted(signal: AbortSignal): Promise<never> {
     return new Promise((_resolve, reject) => {
       this.#break = reject;
       signal.addEventListener('abort', () => reject(new KubeError('Unavailable', 'aborted')), { once: true });
@@ -95,27 +111,30 @@ export const gone = (name: string, version: string): WatchEvent => ({
   type: 'DELETED',
   object: asWatched(object(name, version)),
 });
-export const bookmark = (resourceVersion: string): WatchEvent => ({
-  type: 'BOOKMARK',
-  resourceVersion,
-  initialEventsEnd: false,
-});
-export const listEnd = (resourceVersion: string): WatchEvent => ({
-  type: 'BOOKMARK',
-  resourceVersion,
-  initialEventsEnd: true,
-});
+export const bookmark = (resourceVersion: string): WatchEvent => ({ type: 'BOOKMARK', resourceVersion });
+
+/** The whole of a list, or a page of it where there are more: objects as `name version`. */
+export function listed(resourceVersion: string, objects: readonly string[] = [], continueToken?: string): ListPage {
+  const items = objects.map((text) => {
+    const [name = '', version = ''] = text.split(' ');
+    return asWatched(object(name, version));
+  });
+  return { items, resourceVersion, continueToken };
+}
 
 /** Writes down what it is told. */
 export class RecordingSink implements ReflectorSink {
   readonly told: string[] = [];
+  /** What a list waits for after each page. */
+  pace: Promise<undefined> = Promise.resolve(undefined);
 
   listStarts(): void {
     this.told.push('list starts');
   }
 
-  listed({ identity }: WatchedObject): void {
-    this.told.push(`listed ${identity.name}`);
+  listed(objects: readonly WatchedObject[]): Promise<void> {
+    for (const { identity } of objects) this.told.push(`listed ${identity.name}`);
+    return this.pace;
   }
 
   listEnds(resourceVersion: string): Promise<void> {

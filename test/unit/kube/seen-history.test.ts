@@ -2,24 +2,17 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { KubeError } from '../../../src/kube/errors.ts';
 import { asWatched } from '../../../src/kube/watched-object.ts';
-import { run, watchesOf } from './reflector-fixture.ts';
-import { added, changed, gone, listEnd, object } from './scripted-client.ts';
+import { run } from './reflector-fixture.ts';
+import { bookmark, changed, gone, listed, object } from './scripted-client.ts';
 
 const down = new KubeError('Unavailable', 'connection refused');
 const expired = new KubeError('Expired', 'too old resource version');
 
 describe('Reflector, after a restore of the server', () => {
   it('lists again where the server is behind the version it watched, and says so once', async () => {
-    const fixture = await run(
-      [
-        [listEnd('1000'), down],
-        [added('a', '400'), listEnd('500'), 'wait'],
-      ],
-      [],
-      ['450'],
-    );
+    const fixture = await run([listed('1000'), listed('500', ['a 400'])], [[down], ['wait']], ['450']);
     await fixture.clock.advance(800 + 1600);
-    assert.deepEqual(watchesOf(fixture), ['list', 'list']);
+    assert.deepEqual(fixture.client.calls, ['list', 'watch 1000', 'list', 'watch 500']);
     assert.deepEqual(fixture.wentBack, ['1000 to 450']);
     assert.equal(fixture.reflector.resourceVersion, '500');
     assert.equal(fixture.logger.lines.filter(({ level }) => level === 'error').length, 1);
@@ -27,51 +20,42 @@ describe('Reflector, after a restore of the server', () => {
   });
 
   it('reports a server that went back where a list shows it, too', async () => {
-    const fixture = await run([
-      [listEnd('1000'), expired],
-      [listEnd('500'), 'wait'],
-    ]);
+    const fixture = await run([listed('1000'), listed('500')], [[expired], ['wait']]);
     assert.deepEqual(fixture.wentBack, ['1000 to 500']);
     await fixture.end();
   });
 
   it('lists again where the server has overtaken the version, but has an older state of the newest object', async () => {
-    const fixture = await run([[added('a', '5'), added('b', '6'), listEnd('7'), 'wait'], ['wait']]);
+    const fixture = await run([listed('7', ['a 5', 'b 6']), listed('8')], [['wait'], ['wait']]);
     fixture.client.objects.set('b', object('b', '3'));
     fixture.client.break(down);
     await fixture.clock.advance(800 + 1600);
-    assert.deepEqual([watchesOf(fixture), fixture.wentBack], [['list', 'list'], ['6 to 3']]);
+    assert.deepEqual(fixture.client.calls, ['list', 'watch 7', 'list', 'watch 8']);
+    assert.deepEqual(fixture.wentBack, ['6 to 3']);
     assert.deepEqual(fixture.client.asked, ['b']);
     await fixture.end();
   });
 
   it('lists again where none of the newest objects is there any more, and does not call that going back', async () => {
-    const fixture = await run([[added('a', '5'), added('b', '6'), listEnd('7'), 'wait'], ['wait']]);
+    const fixture = await run([listed('7', ['a 5', 'b 6']), listed('8')], [['wait'], ['wait']]);
     fixture.client.objects.clear();
     fixture.client.break(down);
     await fixture.clock.advance(800 + 1600);
-    assert.deepEqual([watchesOf(fixture), fixture.wentBack], [['list', 'list'], []]);
+    assert.deepEqual(fixture.client.calls, ['list', 'watch 7', 'list', 'watch 8']);
+    assert.deepEqual(fixture.wentBack, []);
     await fixture.end();
   });
 
   it('asks for the next object where the newest one was removed or written again, and watches on where that one is the same', async () => {
-    const script = [
-      added('a', '4'),
-      added('b', '5'),
-      added('c', '6'),
-      listEnd('7'),
-      changed('d', '8'),
-      'wait',
-    ] as const;
-    const fixture = await run([script, ['wait']]);
+    const fixture = await run([listed('7', ['a 4', 'b 5', 'c 6'])], [[changed('d', '8'), 'wait'], ['wait']]);
     fixture.client.objects.delete('d');
     fixture.client.objects.set('c', object('c', '9'));
     fixture.client.break(down);
     await fixture.clock.advance(800);
     assert.deepEqual(
-      [watchesOf(fixture), fixture.client.asked],
+      [fixture.client.calls, fixture.client.asked],
       [
-        ['list', 'watch 8'],
+        ['list', 'watch 7', 'watch 8'],
         ['d', 'c', 'b'],
       ],
     );
@@ -83,18 +67,8 @@ describe('Reflector, after a restore of the server', () => {
       ...object('c', '9'),
       metadata: { ...object('c', '9').metadata, deletionTimestamp: '2026-01-01T00:00:00Z' },
     };
-    const fixture = await run([
-      [
-        added('a', '4'),
-        added('b', '5'),
-        added('c', '6'),
-        listEnd('7'),
-        gone('b', '8'),
-        { type: 'MODIFIED', object: asWatched(leaving) },
-        'wait',
-      ],
-      ['wait'],
-    ]);
+    const changes = [gone('b', '8'), { type: 'MODIFIED', object: asWatched(leaving) }, 'wait'] as const;
+    const fixture = await run([listed('7', ['a 4', 'b 5', 'c 6'])], [changes, ['wait']]);
     fixture.client.break(down);
     await fixture.clock.advance(800);
     assert.deepEqual(fixture.client.asked, ['a']);
@@ -102,35 +76,41 @@ describe('Reflector, after a restore of the server', () => {
   });
 
   it('has seen nothing of the new history until that was listed', async () => {
-    const fixture = await run([[listEnd('1000'), down], ['wait']], [], ['450']);
+    const fixture = await run([listed('1000'), 'wait'], [[down]], ['450']);
     await fixture.clock.advance(800);
     assert.equal(fixture.reflector.resourceVersion, '');
     await fixture.end();
   });
 
-  it('resumes the watch where the server is at the same version or a later one, and while its version is unknown', async () => {
-    const fixture = await run([[listEnd('7'), down], [down], ['wait']], [], ['7', down, '8']);
+  it('resumes the watch where the server is soon back at the same version or a later one', async () => {
+    const fixture = await run([listed('7')], [[down], [down], ['wait']], ['7', '8']);
     await fixture.clock.advance(20_000);
-    assert.deepEqual([watchesOf(fixture), fixture.wentBack], [['list', 'watch 7', 'watch 7'], []]);
+    assert.deepEqual(fixture.client.calls, ['list', 'watch 7', 'watch 7', 'watch 7']);
+    assert.deepEqual(fixture.wentBack, []);
+    await fixture.end();
+  });
+
+  it('lists again where the server was away for so long that it may have been restored and be at a later version', async () => {
+    const fixture = await run([listed('7'), listed('9')], [[down], ['wait']], [down, '8']);
+    await fixture.clock.advance(20_000);
+    assert.deepEqual(fixture.client.calls, ['list', 'watch 7', 'list', 'watch 9']);
     await fixture.end();
   });
 
   it('lists again after a watch that brought neither an event nor a bookmark for more than two minutes', async () => {
-    const fixture = await run([[listEnd('7'), down], ['wait'], [listEnd('9'), 'wait']]);
+    const fixture = await run([listed('7'), listed('9')], [[down], ['wait'], ['wait']]);
     await fixture.clock.advance(800 + 134_000);
-    assert.deepEqual(watchesOf(fixture), ['list', 'watch 7']);
+    assert.deepEqual(fixture.client.calls, ['list', 'watch 7', 'watch 7']);
     await fixture.clock.advance(10_000);
-    assert.deepEqual(watchesOf(fixture), ['list', 'watch 7', 'list']);
+    assert.deepEqual(fixture.client.calls, ['list', 'watch 7', 'watch 7', 'list', 'watch 9']);
     assert.match(fixture.logger.messages().join(), /neither an event nor a bookmark/);
     await fixture.end();
   });
 
-  it('resumes a watch that fell silent after events, and lists again where that brings nothing either', async () => {
-    const fixture = await run([[listEnd('7'), 'wait'], ['wait'], [listEnd('9'), 'wait']]);
+  it('lists again after a watch that fell silent, also where it had brought events', async () => {
+    const fixture = await run([listed('7'), listed('9')], [[bookmark('8'), 'wait'], ['wait']]);
     await fixture.clock.advance(145_000);
-    assert.deepEqual(watchesOf(fixture), ['list', 'watch 7']);
-    await fixture.clock.advance(145_000);
-    assert.deepEqual(watchesOf(fixture), ['list', 'watch 7', 'list']);
+    assert.deepEqual(fixture.client.calls, ['list', 'watch 7', 'list', 'watch 9']);
     await fixture.end();
   });
 });

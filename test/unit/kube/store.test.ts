@@ -4,6 +4,7 @@ import { ByteBudget } from '../../../src/base/byte-budget.ts';
 import { readReceived } from '../../../src/kube/http/received-object.ts';
 import { IdentityStore } from '../../../src/kube/store.ts';
 import { asWatched, type WatchedObject } from '../../../src/kube/watched-object.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
 import { aModel } from '../../support/objects.ts';
 
 describe('IdentityStore', () => {
@@ -74,5 +75,65 @@ describe('IdentityStore', () => {
     store.release('a-namespace/a-model', '1');
     assert.equal(store.set(asWatched(aModel({ resourceVersion: '1' })))?.identity.resourceVersion, '1');
     assert.equal(store.heldCount, 0);
+  });
+
+  describe('lets a list wait', () => {
+    const never = new AbortController().signal;
+    const bytes = (name: string): WatchedObject => {
+      const metadata = { name, namespace: 'n', uid: name, resourceVersion: '1' };
+      return readReceived(Buffer.from(JSON.stringify({ metadata, spec: 'x'.repeat(1000) })));
+    };
+
+    /** Half of the room and more is taken by two of these. */
+    function full() {
+      const store = new IdentityStore(new ByteBudget(4000));
+      const clock = new FakeClock();
+      for (const name of ['a', 'b', 'c']) store.set(bytes(name));
+      const waits = { over: false };
+      const wait = async (signal = never): Promise<void> => {
+        waits.over = false;
+        await store.untilRoom(clock, signal);
+        waits.over = true;
+      };
+      return { store, clock, waits, wait };
+    }
+
+    it('until half of the room is free', async () => {
+      const { store, clock, waits, wait } = full();
+      void wait();
+      await clock.advance(9000);
+      assert.equal(waits.over, false);
+      store.release('n/a', '1');
+      await clock.advance(9000);
+      assert.equal(waits.over, false, 'what was let go is progress, and not yet enough');
+      store.release('n/b', '1');
+      await clock.advance(20);
+      assert.equal(waits.over, true);
+    });
+
+    it('for ten seconds in which nothing is let go, and then no more until something is', async () => {
+      const { store, clock, waits, wait } = full();
+      void wait();
+      await clock.advance(9990);
+      assert.equal(waits.over, false);
+      await clock.advance(50);
+      assert.equal(waits.over, true);
+      await wait();
+      assert.equal(waits.over, true);
+      store.release('n/a', '1');
+      store.set(bytes('d'));
+      void wait();
+      await clock.advance(1000);
+      assert.equal(waits.over, false, 'it is patient again');
+    });
+
+    it('no longer than until it is stopped', async () => {
+      const { clock, waits, wait } = full();
+      const stop = new AbortController();
+      const waiting = wait(stop.signal);
+      stop.abort();
+      await waiting;
+      assert.deepEqual([waits.over, clock.pending], [true, 0]);
+    });
   });
 });

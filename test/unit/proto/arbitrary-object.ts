@@ -5,7 +5,7 @@ import type { FieldDescriptor } from '../../../src/proto/descriptor.ts';
 import { enums, messages } from '../../../src/proto/generated/descriptors.ts';
 
 /** Messages are not nested deeper than this: enough for every message of every kind, except for endless recursion. */
-const MAX_NESTING = 7;
+const MAX_NESTING = 9;
 
 export interface ArbitraryOptions {
   /** How often a field holds any JSON instead of a value of its type, in percent. */
@@ -40,7 +40,11 @@ const special: Readonly<Record<string, fc.Arbitrary<JsonValue>>> = {
   'google.protobuf.Struct': anyObject,
   'k8s.io.apimachinery.pkg.apis.meta.v1.Time': time,
   'k8s.io.apimachinery.pkg.apis.meta.v1.FieldsV1': anyObject,
-  'k8s.io.api.core.v1.PodTemplateSpec': anyObject,
+  'k8s.io.apimachinery.pkg.api.resource.Quantity': fc.constantFrom('0', '1', '500m', '2Gi', '-1.5', '1e3'),
+  'k8s.io.apimachinery.pkg.util.intstr.IntOrString': fc.oneof(
+    fc.integer(),
+    fc.string({ unit: 'binary', maxLength: 5 }),
+  ),
 };
 
 export function arbitraryObject(kind: string, options: ArbitraryOptions = {}): fc.Arbitrary<JsonObject> {

@@ -93,14 +93,14 @@ describe('decodeObject', () => {
       /^spec\.input\.a: a number that JSON cannot hold/,
     ],
     'embeds text that is not JSON': [
-      'RayCluster',
-      '1a0b 1a09 1207 c23e04 7b736563',
-      /^spec\.head\.pod: the embedded text/,
+      'Model',
+      '120a 8a0107 3a05 0a03 7b7365',
+      /^metadata\.managedFields\[0\]\.fieldsV1: the embedded text/,
     ],
     'embeds JSON that is not an object': [
-      'RayCluster',
-      '1a0b 1a09 1207 c23e04 6e756c6c',
-      /^spec\.head\.pod: the embedded text/,
+      'Model',
+      '120b 8a0108 3a06 0a04 6e756c6c',
+      /^metadata\.managedFields\[0\]\.fieldsV1: the embedded text/,
     ],
     'has a packed list that ends inside a number': [
       'Model',

@@ -1,9 +1,10 @@
-import { deepStrictEqual, strictEqual, throws } from 'node:assert/strict';
+import { deepStrictEqual, ok, strictEqual, throws } from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { JsonObject, JsonValue } from '../../../src/base/json.ts';
 import { decodeObject } from '../../../src/proto/decode.ts';
 import { encodeObject } from '../../../src/proto/encode.ts';
 import { ProtoEncodingError, ProtoUnknownKindError } from '../../../src/proto/errors.ts';
+import type { LeftOut } from '../../../src/proto/left-out.ts';
 
 function bytesOf(kind: string, object: JsonObject): string {
   return Buffer.from(encodeObject(kind, object)).toString('hex');
@@ -120,16 +121,14 @@ describe('encodeObject', () => {
     strictEqual(left, right);
   });
 
-  it('carries an opaque object as canonical text, unknown fields, nulls and order aside', () => {
-    const pods = [
+  it('carries the text of field sets in one order, whatever order they had', () => {
+    const sets = [
       { b: { d: null, c: [1] }, a: 'x' },
       { a: 'x', b: { c: [1], d: null } },
     ];
-    const [left, right] = pods.map((pod) => bytesOf('RayCluster', { spec: { head: { pod } } }));
-    strictEqual(left, right);
-    deepStrictEqual(roundTrip('RayCluster', { spec: { head: { pod: pods[0]! } } }), {
-      spec: { head: { pod: pods[1] } },
-    });
+    const objects = sets.map((fieldsV1) => ({ metadata: { managedFields: [{ fieldsV1 }] } }));
+    strictEqual(bytesOf('Model', objects[0]!), bytesOf('Model', objects[1]!));
+    deepStrictEqual(roundTrip('Model', objects[0]!), objects[1]);
   });
 
   it('never expands an Any', () => {
@@ -158,8 +157,8 @@ describe('encodeObject', () => {
     deepStrictEqual(roundTrip('PipelineRun', within), within);
     throws(() => encodeObject('PipelineRun', { spec: { input: nestedStruct(100) } }), /no more than 100 nested levels/);
     throws(() => encodeObject('PipelineRun', { spec: { input: nestedStruct(100_000) } }), ProtoEncodingError);
-    const pod = nestedStruct(100_000);
-    throws(() => encodeObject('RayCluster', { spec: { head: { pod } } }), ProtoEncodingError);
+    const metadata = { managedFields: [{ fieldsV1: nestedStruct(100_000) }] };
+    throws(() => encodeObject('RayCluster', { metadata }), ProtoEncodingError);
   });
 
   it('refuses a kind without a definition', () => {
@@ -210,13 +209,13 @@ const wrongShapes: readonly [kind: string, object: JsonValue, message: RegExp][]
   ['PipelineRun', { metadata: { creationTimestamp: 5 } }, /^metadata\.creationTimestamp: expected an RFC 3339 time\./],
   [
     'TriggerRun',
-    { spec: { trigger: { intervalSchedule: { interval: '5m' } } } },
-    /^spec\.trigger\.intervalSchedule\.interval: expected a duration in seconds such as 3\.5s\./,
+    { spec: { trigger: { intervalSchedule: { interval: '5 minutes' } } } },
+    /^spec\.trigger\.intervalSchedule\.interval: expected a duration such as 3\.5s or 1h30m\./,
   ],
   [
     'TriggerRun',
     { spec: { trigger: { cronSchedule: {}, intervalSchedule: {} } } },
-    /^spec\.trigger: expected only one of cronSchedule, batchRerun, intervalSchedule\./,
+    /^spec\.trigger\.cronSchedule: expected only one of cronSchedule, batchRerun, intervalSchedule\./,
   ],
   ['Revision', { spec: { content: { value: '*' } } }, /^spec\.content\.value: expected bytes as base64\./],
   ['Revision', { spec: { content: { '@type': 1 } } }, /^spec\.content\.@type: expected a string/],
@@ -232,6 +231,16 @@ const wrongShapes: readonly [kind: string, object: JsonValue, message: RegExp][]
   ],
   ['InferenceServer', { status: { observedGeneration: '1e3' } }, /^status\.observedGeneration: expected a whole/],
   ['RayCluster', { spec: { head: { pod: 'x' } } }, /^spec\.head\.pod: expected an object\./],
+  [
+    'RayCluster',
+    { spec: { head: { pod: { spec: { containers: [{ resources: { limits: { cpu: 'much' } } }] } } } } },
+    /^spec\.head\.pod\.spec\.containers\[0\]\.resources\.limits\.cpu: expected a quantity such as 500m or 2Gi\./,
+  ],
+  [
+    'RayCluster',
+    { spec: { head: { pod: { spec: { containers: [{ livenessProbe: { httpGet: { port: 1.5 } } }] } } } } },
+    /livenessProbe\.httpGet\.port: expected a whole number of 32 bits or a string\./,
+  ],
 ];
 
 describe('a value of the wrong shape', () => {
@@ -276,5 +285,115 @@ describe('a value of the wrong shape', () => {
       () => encodeObject('PipelineRun', { spec: { input } }),
       (error) => error instanceof ProtoEncodingError && error.path.length < 400,
     );
+  });
+});
+
+describe('what does not fit', () => {
+  const encodeLeaving = (kind: string, object: JsonObject): { object: JsonObject; left: LeftOut[] } => {
+    const left: LeftOut[] = [];
+    const bytes = encodeObject(kind, object, (one) => left.push(one));
+    return { object: decodeObject(kind, bytes), left };
+  };
+
+  for (const [kind, object, message] of wrongShapes) {
+    if (typeof object !== 'object' || object === null || Array.isArray(object)) continue;
+    it(`is left out alone and told: ${kind} ${message.source}`, () => {
+      const metadata = object['metadata'] === undefined ? { name: 'beside' } : object['metadata'];
+      const { object: decoded, left } = encodeLeaving(kind, { ...object, metadata });
+      strictEqual(left.length, 1);
+      ok(message.test(`${left[0]!.path}: expected ${left[0]!.expected ?? ''}. `), left[0]!.path);
+      if (object['metadata'] === undefined) deepStrictEqual(decoded['metadata'], { name: 'beside' });
+    });
+  }
+
+  it('costs no more than the field, the item or the entry', () => {
+    const spec = {
+      description: 'kept',
+      revisionId: 'wrong',
+      inputSchema: { schemaItems: [{ name: 'a', shape: [1, 'x', 3] }, 'no item', { name: 'b' }] },
+      featureImportanceList: [{ featureImportance: { bad: { mean: 'x', absMean: 2 }, worse: 7, good: { mean: 1 } } }],
+      qualityScores: [{ name: 'q', metadata: { n: 1, list: ['a', '\ud800', 'b'], '\ud800': 1 } }],
+    };
+    const { object, left } = encodeLeaving('Model', { spec });
+    deepStrictEqual(object['spec'], {
+      description: 'kept',
+      inputSchema: { schemaItems: [{ name: 'a', shape: [1, 3] }, { name: 'b' }] },
+      qualityScores: [{ name: 'q', metadata: { n: 1, list: ['a', 'b'] } }],
+      featureImportanceList: [{ featureImportance: { bad: { absMean: 2 }, good: { mean: 1 } } }],
+    });
+    deepStrictEqual(left.map(({ path }) => path).sort(), [
+      'spec.featureImportanceList[0].featureImportance.bad.mean',
+      'spec.featureImportanceList[0].featureImportance.worse',
+      'spec.inputSchema.schemaItems[0].shape[1]',
+      'spec.inputSchema.schemaItems[1]',
+      'spec.qualityScores[0].metadata.list[1]',
+      'spec.qualityScores[0].metadata["\\ud800"]',
+      'spec.revisionId',
+    ]);
+  });
+
+  it('is told of fields that no definition has, and of nothing inside them', () => {
+    const { left } = encodeLeaving('RayCluster', {
+      apiVersion: 'x',
+      kind: 'RayCluster',
+      extra: 1,
+      metadata: { name: 'n', newer: true },
+      spec: {
+        proxyUser: 'a',
+        rayVersion: '2',
+        ray_conf: { any: 'key' },
+        head: { pod: { spec: { brandNew: [{ a: 1 }] } } },
+      },
+    });
+    deepStrictEqual(
+      left.map(({ path, expected }) => [path, expected]),
+      [
+        ['metadata.newer', undefined],
+        ['spec.proxyUser', undefined],
+        ['spec.head.pod.spec.brandNew', undefined],
+        ['extra', undefined],
+      ],
+    );
+  });
+
+  it('is told twenty times for one object and no more', () => {
+    const shape = Array<string>(1000).fill('x');
+    strictEqual(encodeLeaving('Model', { spec: { inputSchema: { schemaItems: [{ shape }] } } }).left.length, 20);
+  });
+});
+
+describe('members of a oneof', () => {
+  const baseline = (value: JsonObject): JsonValue | undefined => {
+    const spec = { featureImportanceList: [{ featureImportance: { f: { baseline: value } } }] };
+    const decoded = decodeObject(
+      'Model',
+      encodeObject('Model', { spec }, () => undefined),
+    );
+    return (decoded['spec'] as typeof spec).featureImportanceList[0]!.featureImportance.f.baseline;
+  };
+
+  it('give way to the last one that has a value', () => {
+    deepStrictEqual(baseline({ floatValue: 1, stringValue: 'a' }), { stringValue: 'a' });
+    deepStrictEqual(baseline({ stringValue: 'a', floatValue: 1 }), { floatValue: 1 });
+  });
+
+  it('count as absent where they are null beside one that has a value', () => {
+    deepStrictEqual(baseline({ stringValue: null, floatValue: 1 }), { floatValue: 1 });
+    deepStrictEqual(baseline({ floatValue: 1, stringValue: null }), { floatValue: 1 });
+  });
+
+  it('have the zero value where the only one is null', () => {
+    deepStrictEqual(baseline({ stringValue: null }), { stringValue: '' });
+  });
+});
+
+describe('null in a list or a map', () => {
+  it('is the zero value, as in the original', () => {
+    const spec = { sparkConf: { a: null, b: 'x' } };
+    deepStrictEqual(roundTrip('SparkJob', { spec }), { spec: { sparkConf: { a: '', b: 'x' } } });
+    const items = { inputSchema: { schemaItems: [{ shape: [null, 2] }] } };
+    deepStrictEqual(roundTrip('Model', { spec: items }), {
+      spec: { inputSchema: { schemaItems: [{ shape: [0, 2] }] } },
+    });
   });
 });

@@ -68,7 +68,8 @@ const sampleOf: Readonly<Record<string, (n: number) => JsonValue>> = {
   }),
   'k8s.io.apimachinery.pkg.apis.meta.v1.Time': (n) => `2024-01-01T00:00:00.${String(n).padStart(8, '0')}1Z`,
   'k8s.io.apimachinery.pkg.apis.meta.v1.FieldsV1': (n) => ({ 'f:spec': { 'f:n': {}, [`k:${n}`]: {} } }),
-  'k8s.io.api.core.v1.PodTemplateSpec': (n) => ({ spec: { containers: [{ name: `c${n}`, unknownToUs: [null, 1] }] } }),
+  'k8s.io.apimachinery.pkg.api.resource.Quantity': (n) => `${n}Mi`,
+  'k8s.io.apimachinery.pkg.util.intstr.IntOrString': (n) => (n % 2 === 0 ? n : `port-${n}`),
 };
 
 function fillMessage(name: string, filling: Filling): JsonObject {

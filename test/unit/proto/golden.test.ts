@@ -119,21 +119,24 @@ const cases = [
         12 03 0a 01 61                          # value = 2, the 3 bytes of CgFh`,
   },
   {
-    name: 'a RayCluster with an opaque pod template and a Kubernetes time',
+    name: 'a RayCluster with a pod template and a Kubernetes time',
     object: {
       kind: 'RayCluster',
       apiVersion: 'michelangelo.api/v2',
-      spec: { head: { pod: { a: 1 } } },
+      spec: { head: { pod: { metadata: { name: 'p' }, spec: { hostNetwork: true } } } },
       status: { lastUpdateTime: '1970-01-01T00:02:00Z' },
     },
     bytes: `
 0a 21                                           # type_meta = 1, 33 bytes
     0a 0a 52 61 79 43 6c 75 73 74 65 72         # kind = 1 "RayCluster"
     ${apiVersion}
-1a 0e                                           # spec = 3, 14 bytes
-    1a 0c                                       # head = 3, 12 bytes
-        12 0a                                   # pod = 2, 10 bytes
-            c2 3e 07 7b 22 61 22 3a 31 7d       # json = 1000, 7 bytes: {"a":1}
+1a 0d                                           # spec = 3, 13 bytes
+    1a 0b                                       # head = 3, 11 bytes
+        12 09                                   # pod = 2, 9 bytes
+            0a 03                               # metadata = 1, 3 bytes
+                0a 01 70                        # name = 1 "p"
+            12 02                               # spec = 2, 2 bytes
+                58 01                           # hostNetwork = 11, true
 22 04                                           # status = 4, 4 bytes
     12 02                                       # last_update_time = 2, 2 bytes
         08 78                                   # seconds = 1, 120`,

@@ -26,8 +26,12 @@ describe('parseTimestamp', () => {
     deepStrictEqual(parseTimestamp('1970-01-01T00:00:00.1234567899Z'), { seconds: 0, nanos: 123_456_789 });
   });
 
+  it('takes a comma for the point, as Go does', () => {
+    deepStrictEqual(parseTimestamp('1970-01-01T00:00:00,5Z'), { seconds: 0, nanos: 500_000_000 });
+  });
+
   it('takes the first and the last second that RFC 3339 can write', () => {
-    for (const text of ['0001-01-01T00:00:00Z', '9999-12-31T23:59:59.999999999Z']) {
+    for (const text of ['0000-01-01T00:00:00Z', '9999-12-31T23:59:59.999999999Z']) {
       const parsed = parseTimestamp(text);
       strictEqual(parsed && formatTimestamp(parsed), text);
     }
@@ -45,8 +49,8 @@ describe('parseTimestamp', () => {
     '2024-01-01 00:00:00Z',
     '2024-01-01T00:00:00+24:00',
     '2024-01-01T00:00:00+0100',
-    '0000-12-31T23:59:59Z',
-    '0001-01-01T00:00:00+00:01',
+    '0000-01-01T00:00:00+00:01',
+    '-001-12-31T23:59:59Z',
     '9999-12-31T23:59:59-00:01',
     '+012024-01-01T00:00:00Z',
     '1704067200',
@@ -92,7 +96,40 @@ describe('protobuf durations', () => {
     deepStrictEqual(parseProtoDuration('-0s'), { seconds: 0, nanos: 0 });
   });
 
-  for (const text of ['5m', '5', 's', '.5s', '1.s', '1.0000000001s', '315576000001s', '+1s', '1e3s', '']) {
+  // What the original's own parser made of each, jsonpb of gogo/protobuf 1.3.2.
+  const ofGo: Readonly<Record<string, object>> = {
+    '1h': { seconds: 3600, nanos: 0 },
+    '1h30m0.5s': { seconds: 5400, nanos: 500_000_000 },
+    '500ms': { seconds: 0, nanos: 500_000_000 },
+    '.5s': { seconds: 0, nanos: 500_000_000 },
+    '1.s': { seconds: 1, nanos: 0 },
+    '0': { seconds: 0, nanos: 0 },
+    '+5s': { seconds: 5, nanos: 0 },
+    '-1.5h': { seconds: -5400, nanos: 0 },
+    '-1ms': { seconds: 0, nanos: -1_000_000 },
+    '1µs': { seconds: 0, nanos: 1000 },
+    '1μs2us3ns': { seconds: 0, nanos: 3003 },
+    '0.0000000001s': { seconds: 0, nanos: 0 },
+    '2562047h': { seconds: 9_223_369_200, nanos: 0 },
+  };
+  for (const [text, duration] of Object.entries(ofGo)) {
+    it(`reads ${text} as Go does`, () => deepStrictEqual(parseProtoDuration(text), duration));
+  }
+
+  for (const text of [
+    '5',
+    's',
+    '-',
+    '.',
+    '.s',
+    '315576000001s',
+    '1e3s',
+    '1d',
+    ' 1s',
+    '9999999h',
+    '1h'.repeat(51),
+    '',
+  ]) {
     it(`refuses "${text}"`, () => {
       strictEqual(parseProtoDuration(text), undefined);
     });

@@ -116,6 +116,24 @@ describe('a list of stored objects', () => {
     await assert.rejects(get('/models'), /aborted|socket hang up/);
   });
 
+  it('has the names with a prefix, whatever a pattern would make of it', async () => {
+    const { storage, get, post } = setUp();
+    await fill(storage);
+    for (const name of ['m-1', 'n1']) await storage.upsert(aModelRow({ uid: name, name }));
+    assert.deepEqual(namesIn((await get('/models?namePrefix=m-')).body), ['m-1']);
+    assert.deepEqual(namesIn((await get('/models?namePrefix=m&orderBy=metadata.name')).body), [
+      'm-1',
+      'm1',
+      'm2',
+      'm3',
+    ]);
+    for (const none of ['1', '%25', 'm_', '_', '%5C', 'm1%25']) {
+      assert.deepEqual(namesIn((await get(`/models?namePrefix=${none}`)).body), [], none);
+    }
+    assert.deepEqual(namesIn((await post('/models/-/search', { namePrefix: 'n' })).body), ['n1']);
+    assert.match(JSON.stringify((await get('/models/-/aggregate?namePrefix=m')).body), /"count":4/);
+  });
+
   it('refuses unknown parameters, with all problems at once', async () => {
     const { get } = setUp();
     const { status, body } = await get('/models?bogus=1&source=x');

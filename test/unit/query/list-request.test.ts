@@ -28,6 +28,14 @@ describe('the parameters of a list', () => {
     assert.deepEqual([limit, token, labels], [500, 'abc', [{ key: 'a', operator: 'in', values: ['b'] }]]);
   });
 
+  it('takes the source as a field too, once', () => {
+    const { source, where } = parse('fieldSelector=source%3Ddeleted,metadata.name%3Da');
+    assert.deepEqual([source, where], ['deleted', [{ field: 'metadata.name', operator: '=', value: 'a' }]]);
+    assert.throws(() => parse('fieldSelector=source%3Detcd'), /the field source is one of live/);
+    assert.throws(() => parse('fieldSelector=source!%3Dlive'), /the field source is one of live, .*, with =/);
+    assert.throws(() => parse('fieldSelector=source%3Dall&source=live'), /source is given more than once/);
+  });
+
   it('reads resourceVersion as the least age, and 0 as any', () => {
     assert.equal(parse('resourceVersion=17&resourceVersionMatch=NotOlderThan').minResourceVersion, '17');
     assert.equal(parse('resourceVersion=0').minResourceVersion, undefined);
@@ -36,7 +44,7 @@ describe('the parameters of a list', () => {
   it('names every problem at once', () => {
     assert.throws(
       () => parse('source=etcd&limit=-1&fieldselector=x&count=maybe&continue=a&continue=b'),
-      /fieldselector.*not known.*continue.*more than once.*limit is a number.*source is one of live.*count is one of true/s,
+      /fieldselector.*not known.*continue.*more than once.*source is one of live.*limit is a number.*count is one of true/s,
     );
   });
 

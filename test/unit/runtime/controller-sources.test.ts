@@ -20,6 +20,29 @@ describe('Controller, with sources', () => {
     await end();
   });
 
+  it('works while its sources are synced where it is asked to, and has no position before they are', async () => {
+    const { reconcile, runs } = scripted();
+    const [first, second] = [heldSource('first'), heldSource('second')];
+    const sources = [first.source, second.source];
+    const { clock, controller, end } = start(reconcile, { sources, worksWhileSyncing: true });
+    controller.enqueue('early');
+    await clock.advance(0);
+    assert.deepEqual([runs.length, controller.unfinished()], [3, undefined]);
+    for (const { sync } of [first, second]) sync();
+    await clock.advance(0);
+    assert.deepEqual([runs.length, controller.unfinished()?.size], [3, 0]);
+    await end();
+  });
+
+  it('ends with the error of a source that is not synced in time, also where it works meanwhile', async () => {
+    const options = { sources: [heldSource('slow').source], cacheSyncTimeoutMs: 1000, worksWhileSyncing: true };
+    const { clock, finished } = start(scripted().reconcile, options);
+    const failed = assert.rejects(finished, { code: 'CACHE_SYNC_TIMEOUT' });
+    await clock.advance(1000);
+    await failed;
+    assert.equal(clock.pending, 0);
+  });
+
   it('should error when cache sync timeout occurs, naming the source', async () => {
     const slow = heldSource('slow');
     const { clock, finished } = start(scripted().reconcile, {

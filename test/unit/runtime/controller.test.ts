@@ -302,15 +302,21 @@ describe('Controller, after a reconcile', () => {
     await end();
   });
 
-  it('logs the first failure of a key and its recovery, not every repeat', async () => {
-    const { reconcile } = scripted(unavailable, unavailable, unavailable, unavailable);
+  it('logs the first failure of a key, another reason, and the recovery, not every repeat', async () => {
+    const { reconcile } = scripted(unavailable, unavailable, new RangeError('other'), unavailable);
     const { controller, clock, logger, end } = start(reconcile);
     controller.enqueue('a');
     await clock.advance(60_000);
-    assert.deepEqual(logger.shown(), [
-      ['warn', 'Reconcile failed; trying again'],
-      ['info', 'Reconciled after failures'],
-    ]);
+    const shown = logger.lines.filter(({ level }) => level !== 'debug');
+    assert.deepEqual(
+      shown.map(({ message, failures, after }) => [message, failures, after]),
+      [
+        ['Reconcile failed; trying again', undefined, undefined],
+        ['Reconcile failed; trying again', undefined, undefined],
+        ['Reconcile failed; trying again', undefined, undefined],
+        ['Reconciled after failures', 4, unavailable.code],
+      ],
+    );
     await end();
   });
 });

@@ -30,7 +30,7 @@ function setUp(perMinute: number, more: Partial<ReconcilerOptions> = {}) {
     getObject: (key) => Promise.resolve(asWatched(client.object(key))),
     ...{ client, storage, clock, logger: new RecordingLogger(), encode: encodeObject, evictImmutableKinds: false },
     breaker: new DeletionBreaker({ kind: 'Model', limits, total: () => 1000, state, clock }),
-    onFinished: (uid) => finished.push(uid),
+    onFinished: ({ uid }) => finished.push(uid),
     ...more,
   });
   const reconcile = (name: string) => reconciler.reconcile(`a-namespace/${name}`);
@@ -106,4 +106,20 @@ describe('the deletion breaker in the flows', () => {
     assert.deepEqual(gone, [true, true, false, false, false]);
     assert.deepEqual(opened, ['Model']);
   });
+
+  for (const [what, keep] of [
+    ['has no room', () => Promise.resolve(false)],
+    ['fails', () => Promise.reject(new KubeError('Unavailable', 'scripted'))],
+  ] as const) {
+    it(`counts no deletion while MySQL is away and the disk ${what} for final states`, async () => {
+      const { storage, put, remove, reconcile, opened } = setUp(2, { outage: { isDue: () => true, keep } });
+      storage.down = true;
+      for (const name of names) {
+        put(name);
+        remove(name);
+        await assert.rejects(reconcile(name));
+      }
+      assert.deepEqual(opened, []);
+    });
+  }
 });

@@ -70,11 +70,11 @@ describe('MissedDeletes', () => {
   it('leaves out an object whose final state is stored, whichever is heard of first', () => {
     const missedDeletes = new MissedDeletes();
     missedDeletes.begin();
-    missedDeletes.noteFinished(gone.uid);
+    missedDeletes.noteFinished(gone);
     missedDeletes.delete(asWatched(aModel()));
     assert.deepEqual(missedDeletes.take(KEY), []);
     missedDeletes.delete(asWatched(aModel()));
-    missedDeletes.noteFinished(gone.uid);
+    missedDeletes.noteFinished(gone);
     assert.deepEqual(missedDeletes.take(KEY), []);
   });
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { dataOf } from '../../../src/kube/config-map.ts';
+import { dataOf } from '../../../src/kube/resources.ts';
 import {
   ControlState,
   controlRef,

@@ -2,14 +2,12 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { ObjectMeta } from '../../../src/api/object.ts';
 import { KubeError } from '../../../src/kube/errors.ts';
-import { asWatched } from '../../../src/kube/watched-object.ts';
-import { Coverage } from '../../../src/sync/startup/coverage.ts';
 import { Difference } from '../../../src/sync/startup/difference.ts';
 import { judgeMissedDeletes } from '../../../src/sync/startup/mark-missed-deletes.ts';
 import { FakeApiServer } from '../../support/fake-api-server.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { MemoryStorage } from '../../support/memory-storage.ts';
-import { aModel, aModelRow, immutable, modelKind } from '../../support/objects.ts';
+import { aModel, aModelRow, modelKind } from '../../support/objects.ts';
 import { RecordingLogger } from '../../support/recording-logger.ts';
 
 const resource = { group: 'michelangelo.api', version: 'v2', plural: 'models' };
@@ -19,7 +17,6 @@ function setUp() {
   api.install('models');
   const models = api.of('models');
   const storage = new MemoryStorage();
-  const coverage = new Coverage();
   const logger = new RecordingLogger();
   const listed: ReturnType<typeof aModel>[] = [];
   const difference = new Difference({
@@ -30,7 +27,6 @@ function setUp() {
     storage,
     clock: new FakeClock(),
     listed: () => listed.map(({ metadata }) => metadata),
-    isPlain: (key) => coverage.isPlain(key),
     limits: { maxPercent: 10 },
     logger,
   });
@@ -38,7 +34,6 @@ function setUp() {
   const list = (metadata: Partial<ObjectMeta>) => {
     const object = models.put(aModel(metadata));
     listed.push(object);
-    coverage.add(asWatched(object));
     return object;
   };
   const store = (metadata: Partial<ObjectMeta>) => storage.upsert(aModelRow(metadata));
@@ -55,48 +50,6 @@ async function withOthers({ list, store }: ReturnType<typeof setUp>): Promise<vo
 }
 
 describe('Difference', () => {
-  it('calls unchanged what MySQL holds at the same version, and nothing else', async () => {
-    const { difference, list, store } = setUp();
-    const same = list({ name: 'same', uid: 'same' });
-    const newer = list({ name: 'newer', uid: 'newer' });
-    const unknown = list({ name: 'unknown', uid: 'unknown' });
-    await store({ name: 'same', uid: 'same', resourceVersion: same.metadata.resourceVersion });
-    await store({ name: 'newer', uid: 'newer', resourceVersion: '1' });
-    assert.equal(difference.isUnchanged(asWatched(same)), false, 'before it has looked');
-    await difference.load();
-    assert.deepEqual(
-      [same, newer, unknown].map((object) => difference.isUnchanged(asWatched(object))),
-      [true, false, false],
-    );
-    difference.forget();
-    assert.equal(difference.isUnchanged(asWatched(same)), false);
-  });
-
-  it('warns where the database is empty and the cluster is not', async () => {
-    const { difference, list, logger } = setUp();
-    list({});
-    await difference.load();
-    assert.deepEqual(logger.messages(), ['MySQL has no Model and the cluster has 1: storing all of them']);
-  });
-
-  it('never calls unchanged what needs more than a copy', async () => {
-    const { difference, list, store, storage } = setUp();
-    const cases = {
-      unguarded: list({ name: 'unguarded', uid: 'unguarded', finalizers: [] }),
-      marked: list({ name: 'marked', uid: 'marked', annotations: immutable }),
-      leaving: list({ name: 'leaving', uid: 'leaving', deletionTimestamp: '2026-01-03T00:00:00Z' }),
-    };
-    for (const [name, { metadata }] of Object.entries(cases)) {
-      await store({ name, uid: name, resourceVersion: metadata.resourceVersion });
-    }
-    const evicting = list({ name: 'evicting', uid: 'evicting' });
-    const { resourceVersion } = evicting.metadata;
-    await storage.requestEviction(aModelRow({ name: 'evicting', uid: 'evicting', resourceVersion }), new Date());
-    await difference.load();
-    for (const object of [...Object.values(cases), evicting])
-      assert.equal(difference.isUnchanged(asWatched(object)), false);
-  });
-
   it('ends the row of an object that was deleted unseen, as an eviction where that was intended', async () => {
     const given = setUp();
     const { difference, store, storage, state, logger } = given;

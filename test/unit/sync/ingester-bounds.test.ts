@@ -4,7 +4,7 @@ import type { KubernetesObject } from '../../../src/api/object.ts';
 import type { ObjectRef } from '../../../src/kube/client.ts';
 import { KubeError } from '../../../src/kube/errors.ts';
 import { MigrationRecord } from '../../../src/lifecycle/reconcile/migration-record.ts';
-import { ConfigMapBounds } from '../../../src/sync/admission/ingester-bounds.ts';
+import { ConfigMapBounds } from '../../../src/sync/admission/lookups.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { RecordingLogger } from '../../support/recording-logger.ts';
 

@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import type { Place } from '../../../src/api/place.ts';
 import { allKinds } from '../../../src/kinds/kinds.ts';
+import type { ListOptions } from '../../../src/kube/client.ts';
 import { KubeError } from '../../../src/kube/errors.ts';
 import { asWatched } from '../../../src/kube/watched-object.ts';
 import type { ListQuery } from '../../../src/storage/list-query.ts';
-import { ClusterCensus } from '../../../src/sync/admission/object-census.ts';
+import { ClusterCensus } from '../../../src/sync/admission/lookups.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { aModel } from '../../support/objects.ts';
 import { RecordingLogger } from '../../support/recording-logger.ts';
@@ -63,6 +65,32 @@ describe('finding out whether a kind has objects', () => {
       ),
       'none',
     );
+  });
+
+  it('finds the places at which an object has a value, in lists and maps too, on whatever page it is', async () => {
+    const objects = [
+      { spec: { a: null } },
+      { spec: { list: [{ x: 1 }, { y: [] }], map: { one: {}, two: { z: 'z' } }, text: 'spec' } },
+    ].map((more) => asWatched({ ...aModel(), ...more }));
+    const list = (_resource: unknown, { continueToken = '0' }: ListOptions) => {
+      const at = Number(continueToken);
+      const next = at + 1 < objects.length ? String(at + 1) : undefined;
+      return Promise.resolve({ items: objects.slice(at, at + 1), resourceVersion: '1', continueToken: next });
+    };
+    const options = { kinds: allKinds, storage: undefined, clock: new FakeClock(), logger: new RecordingLogger() };
+    const subject = new ClusterCensus({ ...options, client: () => Promise.resolve({ list }) });
+    const place = (...keys: readonly string[]): Place => keys.map((key) => (key === '*' ? 'each' : { key }));
+    const held = [
+      ...[place('spec', 'a'), place('spec', 'list', '*', 'y'), place('spec', 'map', '*', 'z'), place()],
+      ...[place('spec', 'list', '*'), place('metadata', 'name')],
+    ];
+    const free = [
+      ...[place('spec', 'b'), place('spec', 'list', 'y'), place('spec', 'map', '*', 'x'), place('spec', 'text', '*')],
+      ...[place('spec', 'c'), place('spec', 'constructor')],
+    ];
+    const found = await subject.heldPlaces(resource, [...held, ...free], signal);
+    assert.ok(found !== 'unknown');
+    assert.deepEqual(new Set(found), new Set(held));
   });
 
   it('answers "unknown" after a failure, and logs it', async () => {

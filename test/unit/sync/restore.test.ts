@@ -1,6 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { DELETING_ANNOTATION, FINALIZER, IMMUTABLE_ANNOTATION } from '../../../src/api/names.ts';
+import {
+  DELETING_ANNOTATION,
+  FINALIZER,
+  IMMUTABLE_ANNOTATION,
+  PRIMARY_KEY_ANNOTATION,
+} from '../../../src/api/names.ts';
 import type { ObjectMeta } from '../../../src/api/object.ts';
 import { KubeError } from '../../../src/kube/errors.ts';
 import { maskedValues } from '../../../src/storage/sensitive.ts';
@@ -120,7 +125,10 @@ describe('restore', () => {
     const object = aModel(
       {
         finalizers: [FINALIZER, 'other/one'],
-        annotations: { [DELETING_ANNOTATION]: 'true', [IMMUTABLE_ANNOTATION]: 'true', kept: 'yes' },
+        annotations: {
+          ...{ [DELETING_ANNOTATION]: 'true', [IMMUTABLE_ANNOTATION]: 'true', kept: 'yes' },
+          [PRIMARY_KEY_ANNOTATION]: 'of its row',
+        },
         ownerReferences: [{ uid: 'gone' }],
         deletionTimestamp: '2026-01-03T00:00:00Z',
       },

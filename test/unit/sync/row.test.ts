@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { PRIMARY_KEY_ANNOTATION } from '../../../src/api/names.ts';
 import type { JsonObject } from '../../../src/base/json.ts';
 import { allKinds } from '../../../src/kinds/kinds.ts';
 import type { FieldDescriptor } from '../../../src/proto/descriptor.ts';
@@ -112,6 +113,18 @@ describe('indexed columns', () => {
     assert.deepEqual(unfit('PipelineRun', { status: { endTime: '2026-01-02T03:04:05Z' } }), []);
     assert.equal('unfit' in rowOf(aModel()), false);
     assert.deepEqual(rowOf(aModel({}, { algorithm: 'x'.repeat(256) })).unfit, ['algorithm']);
+  });
+
+  it('begin with a key: the uid, or what the annotation names where a uid could be so', () => {
+    const keyOf = (named: string) => {
+      const { key, unfit, uid } = rowOf(aModel({ annotations: { [PRIMARY_KEY_ANNOTATION]: named } }));
+      return [key ?? uid, unfit];
+    };
+    const { uid } = aModel().metadata;
+    const before = '0b7f5ad6-5b43-4b9f-9d0c-5e0a3c1a7c11';
+    assert.deepEqual(keyOf(before), [before, undefined]);
+    for (const same of ['', uid]) assert.deepEqual(keyOf(same), [uid, undefined]);
+    for (const none of ['x'.repeat(65), 'a b', 'blank ', 'ü']) assert.deepEqual(keyOf(none), [uid, ['uid']], none);
   });
 
   it('exist in the protobuf definitions, with the type and the zero value the catalogue claims', () => {

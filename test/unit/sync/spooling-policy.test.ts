@@ -29,6 +29,7 @@ async function setUp() {
     spool: { append: () => Promise.resolve(true) },
     afterMs: AFTER_MS,
     away: () => monitor.away,
+    clock,
   });
   const terminatingSince = (date: Date) => policy.isDue(aModel({ deletionTimestamp: date.toISOString() }));
   return { fake, clock, storage, stop, terminatingSince, jump: (byMs: number) => (jumpedMs += byMs) };

@@ -65,17 +65,20 @@ describe('validating rules together', () => {
 
 describe('the answer to a validating review', () => {
   it('is a 403 with the reason Forbidden when refused', () => {
-    assert.deepEqual(encodeDecision('u', { allowed: false, policy: 'a-rule', message: 'no', warnings: ['careful'] }), {
-      apiVersion: 'admission.k8s.io/v1',
-      kind: 'AdmissionReview',
-      response: {
-        uid: 'u',
-        allowed: false,
-        warnings: ['careful'],
-        auditAnnotations: { rule: 'a-rule' },
-        status: { code: 403, reason: 'Forbidden', message: 'no' },
+    assert.deepEqual(
+      encodeDecision('u', { allowed: false, policy: 'same-kind', message: 'no', warnings: ['careful'] }),
+      {
+        apiVersion: 'admission.k8s.io/v1',
+        kind: 'AdmissionReview',
+        response: {
+          uid: 'u',
+          allowed: false,
+          warnings: ['careful'],
+          auditAnnotations: { rule: 'same-kind' },
+          status: { code: 403, reason: 'Forbidden', message: 'no (docs/admission.md#same-kind)' },
+        },
       },
-    });
+    );
   });
 
   it('carries no status, patch or empty warnings when allowed', () => {

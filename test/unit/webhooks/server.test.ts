@@ -8,8 +8,7 @@ import { connect, TLSSocket } from 'node:tls';
 import { type Certificate, createAuthority } from '../../../hack/local/certificates.ts';
 import { close, listen, portOf, useTls } from '../../../src/base/https-server.ts';
 import { createWebhookMetrics, type WebhookMetrics } from '../../../src/metrics/metrics.ts';
-import { loadKeyPair } from '../../../webhooks/certificate.ts';
-import { watchCertificate } from '../../../webhooks/certificate-watcher.ts';
+import { loadKeyPair, watchCertificate } from '../../../webhooks/certificate.ts';
 import type { ValidatingPolicy } from '../../../webhooks/policy.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { RecordingLogger } from '../../support/recording-logger.ts';
@@ -68,9 +67,10 @@ describe('the HTTPS server', () => {
   let stopWatching: () => void;
   let asked: PromiseWithResolvers<() => void>;
 
-  /** Answers only when the test says so. */
+  /** Answers `POST /validate` only when the test says so. */
   const waiting: ValidatingPolicy = {
     name: 'waiting',
+    storedOnly: true,
     appliesTo: () => true,
     review: () => new Promise((resolve) => asked.resolve(() => resolve({ allowed: true }))),
   };

@@ -8,7 +8,7 @@ import { aReview } from '../../support/review.ts';
 import { aWebhookApp } from '../../support/webhook-app.ts';
 
 const rule = (verdict: Verdict): ValidatingPolicy => ({
-  name: 'a-rule',
+  name: 'same-kind',
   appliesTo: ({ operation }) => operation !== 'DELETE',
   review: () => verdict,
 });
@@ -21,8 +21,8 @@ interface Answered {
   readonly body: unknown;
 }
 
-async function post(app: Express, review: JsonObject, query = '?timeout=5s'): Promise<Answered> {
-  const sent = request(app).post(`/validate${query}`).set('Content-Type', 'application/json');
+async function post(app: Express, review: JsonObject, query = '?timeout=5s', path = '/validate'): Promise<Answered> {
+  const sent = request(app).post(`${path}${query}`).set('Content-Type', 'application/json');
   const { status, text, body } = (await sent.send(JSON.stringify(review))) as Answered;
   return { status, text, body };
 }
@@ -38,8 +38,12 @@ describe('POST /validate', () => {
       response: {
         uid: 'review-uid',
         allowed: false,
-        auditAnnotations: { rule: 'a-rule' },
-        status: { code: 403, reason: 'Forbidden', message: 'spec.version 2 -> 1 is a downgrade; do not' },
+        auditAnnotations: { rule: 'same-kind' },
+        status: {
+          code: 403,
+          reason: 'Forbidden',
+          message: 'spec.version 2 -> 1 is a downgrade; do not (docs/admission.md#same-kind)',
+        },
       },
     });
   });
@@ -57,7 +61,7 @@ describe('POST /validate', () => {
       operation: 'CREATE',
       dryRun: false,
       username: 'a-user',
-      rule: 'a-rule',
+      rule: 'same-kind',
       reason: 'spec.version 2 -> 1 is a downgrade; do not',
       message: 'Denied',
     });
@@ -68,7 +72,7 @@ describe('POST /validate', () => {
     const { app, logger, metrics } = aWebhookApp({ policies: [refusing] });
     for (let index = 0; index < 50; index += 1) await post(app, aReview({ userInfo: { username: `user-${index}` } }));
     assert.equal(logger.lines.filter(({ message }) => message === 'Denied').length, 20);
-    const [counted] = await metrics('ingester_admission_decisions_total{policy="a-rule",outcome="denied"}');
+    const [counted] = await metrics('ingester_admission_decisions_total{policy="same-kind",outcome="denied"}');
     assert.match(counted ?? '', / 50$/);
   });
 
@@ -84,7 +88,7 @@ describe('POST /validate', () => {
     const { app } = aWebhookApp({ policies: [rule({ allowed: false, message: `a\r\n${'b'.repeat(5000)}` })] });
     const { body } = await post(app, aReview());
     const message = valueAt(body, ['response', 'status', 'message']) as string;
-    assert.match(message, /^a b+\.\.\.$/);
+    assert.match(message, /^a b+\.\.\. \(docs\/admission\.md#same-kind\)$/);
     assert.equal(message.length, 2000);
   });
 
@@ -118,14 +122,44 @@ describe('POST /validate', () => {
   it('counts what each rule decides, from zero on, and no dry run', async () => {
     const { app, metrics } = aWebhookApp({ policies: [refusing] });
     const lines = (): Promise<readonly string[]> =>
-      metrics('ingester_admission_decisions_total{policy="a-rule",outcome="denied"}');
-    assert.deepEqual(await lines(), ['ingester_admission_decisions_total{policy="a-rule",outcome="denied"} 0']);
+      metrics('ingester_admission_decisions_total{policy="same-kind",outcome="denied"}');
+    assert.deepEqual(await lines(), ['ingester_admission_decisions_total{policy="same-kind",outcome="denied"} 0']);
     await post(app, aReview());
     await post(app, aReview({ dryRun: true }));
     await post(app, aReview({ operation: 'DELETE' }));
-    assert.deepEqual(await lines(), ['ingester_admission_decisions_total{policy="a-rule",outcome="denied"} 1']);
+    assert.deepEqual(await lines(), ['ingester_admission_decisions_total{policy="same-kind",outcome="denied"} 1']);
     assert.deepEqual(await metrics('controller_runtime_webhook_requests_total{webhook="/validate",code="200"}'), [
       'controller_runtime_webhook_requests_total{webhook="/validate",code="200"} 3',
     ]);
+  });
+});
+
+describe('POST /mutate', () => {
+  const mutate = (policy: ValidatingPolicy, review: JsonObject) =>
+    post(aWebhookApp({ policies: [policy] }).app, review, '?timeout=5s', '/mutate');
+
+  it('refuses a create that a rule refuses, as POST /validate does, without a patch', async () => {
+    const created = aReview({ object: { metadata: { name: 'a' } } });
+    const { status, body } = await mutate(refusing, created);
+    assert.equal(status, 200);
+    assert.deepEqual(body, (await post(aWebhookApp({ policies: [refusing] }).app, created)).body);
+    assert.deepEqual(
+      [valueAt(body, ['response', 'allowed']), valueAt(body, ['response', 'patch'])],
+      [false, undefined],
+    );
+  });
+
+  it('adds the finalizer to a create with the warnings of the rules', async () => {
+    const warning = rule({ allowed: true, warnings: ['spec.x is odd'], auditAnnotations: { seen: 'yes' } });
+    const { body } = await mutate(warning, aReview({ object: { metadata: { name: 'a' } } }));
+    assert.equal(valueAt(body, ['response', 'patchType']), 'JSONPatch');
+    assert.deepEqual(valueAt(body, ['response', 'warnings']), ['spec.x is odd']);
+    assert.deepEqual(valueAt(body, ['response', 'auditAnnotations']), { seen: 'yes', finalizer: 'added' });
+  });
+
+  it('asks no rule about an update, and none about a create that judges only what is stored', async () => {
+    const update = aReview({ operation: 'UPDATE', oldObject: { metadata: { name: 'a' } } });
+    for (const answer of [await mutate(refusing, update), await mutate({ ...refusing, storedOnly: true }, aReview())])
+      assert.equal(valueAt(answer.body, ['response', 'allowed']), true);
   });
 });

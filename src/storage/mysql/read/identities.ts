@@ -3,41 +3,91 @@ import type { KindDefinition } from '../../../api/kind.ts';
 import type { IdentityQuery, Incarnation, StoredIdentity, Tombstone, TombstoneQuery } from '../../metadata-storage.ts';
 import { identityLimit } from '../../page-limit.ts';
 import { type RowState, rowStates } from '../../row.ts';
+import { padded } from '../chunks.ts';
 import type { SqlParameter, SqlRow, SqlSession } from '../pool.ts';
-import { rowStateNumber } from '../schema/statements.ts';
+import { FOREIGN_SQL, rowStateNumber, STATE_SQL } from '../schema/statements.ts';
 import { fromSqlTime } from '../sql-time.ts';
 import { hasName } from './conditions.ts';
 import { rowStateNamed } from './object-reads.ts';
+import { identified, otherKeys } from './row-keys.ts';
 
-/** One walk along the key of each state: their keys end with the uid, so none of them sorts. */
+const IDENTITY = `\`uid\`, \`namespace\`, \`name\`, CAST(\`res_version\` AS CHAR), ${STATE_SQL}`;
+const COLUMNS = `${IDENTITY}, \`object_uid\`, \`delete_reason\` IS NOT NULL, ${FOREIGN_SQL}`;
+
 export async function readIdentities(
   session: SqlSession,
   kind: KindDefinition,
-  { states, afterUid = '', limit }: IdentityQuery,
+  query: IdentityQuery,
 ): Promise<readonly StoredIdentity[]> {
-  const most = identityLimit(limit);
+  const most = identityLimit(query.limit);
+  const found = query.uids === undefined ? await walk(session, kind, query) : await lookUp(session, kind, query);
+  return found.sort((left, right) => (keyOfRow(left) < keyOfRow(right) ? -1 : 1)).slice(0, most);
+}
+
+function keyOfRow({ key, uid }: StoredIdentity): string {
+  return key ?? uid;
+}
+
+/** One walk along the key of each state: their keys end with the uid, so none of them sorts. */
+async function walk(
+  session: SqlSession,
+  kind: KindDefinition,
+  { states, afterKey = '', limit }: IdentityQuery,
+): Promise<StoredIdentity[]> {
   const found: StoredIdentity[] = [];
   for (const state of rowStates.filter((one) => states.includes(one))) {
     const rows = await session.query(
-      'SELECT `uid`, `namespace`, `name`, CAST(`res_version` AS CHAR), `row_state`, `delete_reason` IS NOT NULL ' +
-        `FROM \`${kind.table}\` WHERE \`row_state\` = ? AND \`uid\` > ? ORDER BY \`uid\` LIMIT ?`,
-      [rowStateNumber(state), afterUid, most],
+      `SELECT ${COLUMNS} FROM \`${kind.table}\` ` +
+        `WHERE \`row_state\` = ? AND ${notDeleted(state)} AND \`uid\` > ? ORDER BY \`uid\` LIMIT ?`,
+      [rowStateNumber(state), afterKey, limit],
     );
     found.push(...rows.map(toIdentity));
   }
-  return found.sort((left, right) => (left.uid < right.uid ? -1 : 1)).slice(0, most);
+  return found;
 }
 
-function toIdentity([uid, namespace, name, resourceVersion, number, hasReason]: SqlRow): StoredIdentity {
+/** By the primary key, whatever the states are. */
+async function lookUp(
+  session: SqlSession,
+  kind: KindDefinition,
+  { states, afterKey = '', uids = [] }: IdentityQuery,
+): Promise<StoredIdentity[]> {
+  if (uids.length === 0) return [];
+  const parameters = padded([...uids, ...(await otherKeys(session, kind, uids)).values()]);
+  const marks = parameters.map(() => '?').join(', ');
+  const rows = await session.query(`SELECT ${COLUMNS} FROM \`${kind.table}\` WHERE \`uid\` IN (${marks})`, parameters);
+  // The collation ignores blanks at the end.
+  const wanted = new Set(uids);
+  const isWanted = (found: StoredIdentity): boolean =>
+    wanted.has(found.uid) && keyOfRow(found) > afterKey && states.includes(found.state);
+  return rows.map(toIdentity).filter(isWanted);
+}
+
+/** The original deletes a row by its time alone. In this form no key is chosen for it. */
+function notDeleted(state: RowState): string {
+  return state === 'deleted' ? 'TRUE' : 'IF(`delete_time` IS NULL, TRUE, FALSE)';
+}
+
+function toIdentity([
+  key,
+  namespace,
+  name,
+  resourceVersion,
+  number,
+  objectUid,
+  hasReason,
+  foreign,
+]: SqlRow): StoredIdentity {
   const state = rowStateNamed(number);
   return {
-    uid: String(uid),
+    ...identified(key, objectUid),
     namespace: String(namespace),
     name: String(name),
     resourceVersion: String(resourceVersion),
     state,
     // Only an adoption gives a row a reason before its end.
     ...(state === 'evicting' && Number(hasReason) === 1 ? { adopted: true as const } : {}),
+    ...(Number(foreign) === 1 ? { foreign: true as const } : {}),
   };
 }
 
@@ -55,8 +105,8 @@ export async function readIncarnations(
 ): Promise<readonly Incarnation[]> {
   const named = hasName(namespace, name);
   const rows = await session.query(
-    'SELECT `evict_time`, CAST(`uid` AS CHAR), `namespace`, `name`, CAST(`res_version` AS CHAR), `row_state` ' +
-      `FROM \`${kind.table}\` WHERE ${named.sql} ORDER BY \`create_time\` DESC, \`uid\` DESC LIMIT ?`,
+    'SELECT `evict_time`, CAST(`uid` AS CHAR), `namespace`, `name`, CAST(`res_version` AS CHAR), ' +
+      `${STATE_SQL}, CAST(\`object_uid\` AS CHAR) FROM \`${kind.table}\` WHERE ${named.sql} ORDER BY \`create_time\` DESC, \`uid\` DESC LIMIT ?`,
     [...named.parameters, identityLimit(limit)],
   );
   return rows.map(([evictTime, ...row]) => {
@@ -71,7 +121,7 @@ export async function readTombstones(
   { namespace, after, limit }: TombstoneQuery,
 ): Promise<readonly Tombstone[]> {
   const table = `\`${kind.table}\``;
-  const conditions = ['`e`.`row_state` = ?'];
+  const conditions = ['`e`.`row_state` = ?', 'IF(`e`.`delete_time` IS NULL, TRUE, FALSE)'];
   const parameters: SqlParameter[] = [rowStateNumber('evicted')];
   if (namespace !== undefined) {
     conditions.push('`e`.`namespace` = ?');
@@ -86,10 +136,10 @@ export async function readTombstones(
   const newer =
     '(`o`.`create_time` > `e`.`create_time` OR (`o`.`create_time` = `e`.`create_time` AND `o`.`uid` > `e`.`uid`))';
   const rows = await session.query(
-    'SELECT `e`.`uid`, `e`.`namespace`, `e`.`name`, CAST(`e`.`res_version` AS CHAR), `e`.`evict_time` ' +
+    'SELECT COALESCE(`e`.`object_uid`, `e`.`uid`), `e`.`namespace`, `e`.`name`, CAST(`e`.`res_version` AS CHAR), `e`.`evict_time` ' +
       `FROM ${table} \`e\` WHERE ${conditions.join(' AND ')} ` +
-      `AND NOT EXISTS (SELECT 1 FROM ${table} \`o\` WHERE \`o\`.\`row_state\` IN (${alive}) AND ${sameName}) ` +
-      `AND NOT EXISTS (SELECT 1 FROM ${table} \`o\` WHERE \`o\`.\`row_state\` = \`e\`.\`row_state\` AND ${sameName} AND ${newer}) ` +
+      `AND NOT EXISTS (SELECT 1 FROM ${table} \`o\` WHERE \`o\`.\`row_state\` IN (${alive}) AND \`o\`.\`delete_time\` IS NULL AND ${sameName}) ` +
+      `AND NOT EXISTS (SELECT 1 FROM ${table} \`o\` WHERE \`o\`.\`row_state\` = \`e\`.\`row_state\` AND \`o\`.\`delete_time\` IS NULL AND ${sameName} AND ${newer}) ` +
       'ORDER BY `e`.`namespace`, `e`.`name` LIMIT ?',
     [...parameters, identityLimit(limit)],
   );

@@ -95,7 +95,7 @@ async function count(
  * How many rows the server expects along the key, by looking at its two ends: good enough to compare walks that are both
  * long, and as fast for a million rows as for one.
  */
-async function estimate(
+export async function estimate(
   session: SqlSession,
   from: string,
   parameters: Parameters<SqlSession['query']>[1] = [],

@@ -1,5 +1,6 @@
 // The reads of MySQL, each on a connection of its own.
 import type { KindDefinition } from '../../../api/kind.ts';
+import type { Aggregate, AggregateQuery } from '../../aggregate.ts';
 import type { ListQuery } from '../../list-query.ts';
 import type {
   IdentityQuery,
@@ -13,6 +14,8 @@ import type {
   TombstoneQuery,
 } from '../../metadata-storage.ts';
 import type { MysqlPool, SqlSession } from '../pool.ts';
+import type { TableNaming } from '../schema/table-naming.ts';
+import { readAggregate } from './aggregate.ts';
 import { exactly, hasName } from './conditions.ts';
 import { readIdentities, readIncarnations, readTombstones } from './identities.ts';
 import { listObjects, readNamespaces } from './list.ts';
@@ -21,11 +24,13 @@ import { readPositions } from './positions.ts';
 
 export class MysqlReads implements StorageReads {
   readonly #pool: MysqlPool;
+  readonly #naming: TableNaming;
   readonly #signal: AbortSignal | undefined;
 
   /** The signal ends every read. */
-  constructor(pool: MysqlPool, signal?: AbortSignal) {
+  constructor(pool: MysqlPool, naming: TableNaming, signal?: AbortSignal) {
     this.#pool = pool;
+    this.#naming = naming;
     this.#signal = signal;
   }
 
@@ -34,31 +39,42 @@ export class MysqlReads implements StorageReads {
   }
 
   getById(kind: KindDefinition, uid: string): Promise<StoredObject | undefined> {
-    return this.#read((session) => readObject(session, kind, exactly('`uid`', [uid])));
+    return this.#ofKind(kind, async (session, named) => {
+      const own = await readObject(session, named, exactly('`uid`', [uid]));
+      return own?.uid === uid ? own : readObject(session, named, exactly('`object_uid`', [uid]));
+    });
   }
 
   getByName(kind: KindDefinition, namespace: string, name: string): Promise<StoredObject | undefined> {
-    return this.#read((session) => readObject(session, kind, hasName(namespace, name)));
+    return this.#ofKind(kind, (session, named) => readObject(session, named, hasName(namespace, name)));
   }
 
   list(kind: KindDefinition, query: ListQuery): Promise<ListPage> {
-    return this.#read((session) => listObjects(session, kind, query));
+    return this.#ofKind(kind, (session, named) => listObjects(session, named, query));
+  }
+
+  aggregate(kind: KindDefinition, query: AggregateQuery): Promise<Aggregate> {
+    return this.#ofKind(kind, (session, named) => readAggregate(session, named, query));
   }
 
   identities(kind: KindDefinition, query: IdentityQuery): Promise<readonly StoredIdentity[]> {
-    return this.#read((session) => readIdentities(session, kind, query));
+    return this.#ofKind(kind, (session, named) => readIdentities(session, named, query));
   }
 
   tombstones(kind: KindDefinition, query: TombstoneQuery): Promise<readonly Tombstone[]> {
-    return this.#read((session) => readTombstones(session, kind, query));
+    return this.#ofKind(kind, (session, named) => readTombstones(session, named, query));
   }
 
   incarnations(kind: KindDefinition, namespace: string, name: string, limit: number): Promise<readonly Incarnation[]> {
-    return this.#read((session) => readIncarnations(session, kind, { namespace, name, limit }));
+    return this.#ofKind(kind, (session, named) => readIncarnations(session, named, { namespace, name, limit }));
   }
 
   namespaces(kind: KindDefinition, limit: number): Promise<readonly string[]> {
-    return this.#read((session) => readNamespaces(session, kind, limit));
+    return this.#ofKind(kind, (session, named) => readNamespaces(session, named, limit));
+  }
+
+  #ofKind<T>(kind: KindDefinition, work: (session: SqlSession, named: KindDefinition) => Promise<T>): Promise<T> {
+    return this.#read(async (session) => work(session, await this.#naming.of(session, kind)));
   }
 
   #read<T>(work: (session: SqlSession) => Promise<T>): Promise<T> {

@@ -7,6 +7,7 @@ import { type RowState, rowStates } from '../../row.ts';
 import type { SqlSession } from '../pool.ts';
 import { fromSqlTime } from '../sql-time.ts';
 import type { SqlCondition } from './conditions.ts';
+import { identified } from './row-keys.ts';
 
 /** JSON paths, as both servers write them, to leave out of the json. */
 export type Skipped = readonly string[];
@@ -32,8 +33,8 @@ export function storedColumns(skipped: Skipped, parts: NonNullable<ListQuery['pa
   const json = skipped.length === 0 ? '`json`' : `JSON_REMOVE(\`json\`, ${skipped.map(() => '?').join(', ')})`;
   const content = `${json}, ${skipped.length === 0 && parts === 'all' ? '`proto`' : "''"}`;
   return (
-    'CAST(`uid` AS CHAR), `namespace`, `name`, CAST(`res_version` AS CHAR), `row_state`, `update_time`, `delete_time`, ' +
-    `\`evict_time\`, ${content}, \`content_hash\``
+    'CAST(`uid` AS CHAR), `namespace`, `name`, CAST(`res_version` AS CHAR), IF(`delete_time` IS NULL, `row_state`, 2), `update_time`, `delete_time`, ' +
+    `\`evict_time\`, ${content}, \`content_hash\`, CAST(\`object_uid\` AS CHAR)`
   );
 }
 
@@ -51,15 +52,15 @@ export async function readObject(
     parameters,
   );
   if (found === undefined) return undefined;
-  const uid = String(found[0]);
-  const labels = await readPairs(session, `${kind.table}_labels`, [uid]);
-  const annotations = await readPairs(session, `${kind.table}_annotations`, [uid]);
-  return toStoredObject(found, labels.get(uid), annotations.get(uid));
+  const key = String(found[0]);
+  const labels = await readPairs(session, `${kind.table}_labels`, [key]);
+  const annotations = await readPairs(session, `${kind.table}_annotations`, [key]);
+  return toStoredObject(found, labels.get(key), annotations.get(key));
 }
 
 type Pairs = Readonly<Record<string, string>>;
 
-/** Labels or annotations of several objects, by uid. */
+/** Labels or annotations of several objects, by the keys of their rows. */
 export async function readPairs(
   session: SqlSession,
   table: string,
@@ -80,7 +81,7 @@ export async function readPairs(
 }
 
 type SelectedRow = readonly [
-  uid: string,
+  key: string,
   namespace: string,
   name: string,
   resourceVersion: string,
@@ -91,14 +92,16 @@ type SelectedRow = readonly [
   json: string,
   proto: Uint8Array,
   contentHash: string,
+  objectUid: string | null,
 ];
 
 /** A row of `STORED_COLUMNS` with its labels and annotations. */
 export function toStoredObject(row: readonly unknown[], labels: Pairs = {}, annotations: Pairs = {}): StoredObject {
-  const [uid, namespace, name, resourceVersion, state, updateTime, deleteTime, evictTime, json, proto, contentHash] =
+  const [key, namespace, name, resourceVersion, state, updateTime, deleteTime, evictTime, json, proto, ...rest] =
     row as SelectedRow;
+  const [contentHash, objectUid] = rest;
   return {
-    uid,
+    ...identified(key, objectUid),
     namespace,
     name,
     resourceVersion,

@@ -27,6 +27,8 @@ export interface PairStatements {
   readonly add: string;
   /** The same for pairs of which some may be there. */
   readonly put: string;
+  /** Sets the creation time of all labels of an object, which the original does not write; undefined for annotations. */
+  readonly date: string | undefined;
 }
 
 export interface KindStatements {
@@ -42,9 +44,26 @@ export interface KindStatements {
   readonly annotations: PairStatements;
 }
 
+// The original writes its own columns only: `update_time` with every upsert, and nothing but `delete_time` with a delete.
+// So a row whose `update_time` is not the one that this program wrote is foreign, and what it holds beyond those columns
+// is of before.
+
+/** Of a row of the table `m`, or of the only table: its state, which the original's `delete_time` decides too. */
+export const STATE_SQL = 'IF(`delete_time` IS NULL, `row_state`, 2)';
+
+export const FOREIGN_SQL = 'NOT (`own_update_time` <=> `update_time`)';
+
+/** Assigns the same two parameters to the two times where the row is not foreign; a foreign one stays so. */
+export const OWN_UPDATE_SQL = '`own_update_time` = IF(`own_update_time` <=> `update_time`, ?, NULL), `update_time` = ?';
+
+/**
+ * Versions are those of one object. At the same version a foreign row takes the same state again: it makes the other
+ * columns right.
+ */
 const VERSION_CHECK =
-  '(VALUES(`res_version`) > `res_version` OR ' +
-  '(VALUES(`res_version`) = `res_version` AND VALUES(`row_state`) > `row_state`))';
+  '(VALUES(`object_uid`) <=> `object_uid` AND (VALUES(`res_version`) > `res_version` OR ' +
+  `(VALUES(\`res_version\`) = \`res_version\` AND (VALUES(\`row_state\`) > ${STATE_SQL} ` +
+  `OR (VALUES(\`row_state\`) = ${STATE_SQL} AND ${FOREIGN_SQL})))))`;
 
 export function rowStateNumber(state: RowState): number {
   return rowStates.indexOf(state);
@@ -52,6 +71,7 @@ export function rowStateNumber(state: RowState): number {
 
 const fixedColumns = [
   'uid',
+  'object_uid',
   'group_ver',
   'namespace',
   'name',
@@ -61,6 +81,7 @@ const fixedColumns = [
   'annotations_hash',
   'create_time',
   'update_time',
+  'own_update_time',
   'proto',
   'json',
 ] as const;
@@ -145,6 +166,7 @@ function pairStatements({ name: table, value, timed }: PairTable): PairStatement
     ),
     add,
     put: `${add} ON DUPLICATE KEY UPDATE \`${table}\`.\`value\` = VALUES(\`value\`)`,
+    date: timed ? `UPDATE \`${table}\` SET \`obj_create_time\` = ? WHERE \`obj_uid\` = ?` : undefined,
   };
 }
 
@@ -162,7 +184,7 @@ function build(kind: KindDefinition): KindStatements {
     finish: sized((rows) => insert(rows) + finishTail),
     lock: sized(
       (rows) =>
-        'SELECT `uid`, CAST(`res_version` AS CHAR), `row_state`, `labels_hash`, `annotations_hash` ' +
+        `SELECT \`uid\`, CAST(\`res_version\` AS CHAR), ${STATE_SQL}, \`labels_hash\`, \`annotations_hash\`, ${FOREIGN_SQL}, \`object_uid\` ` +
         `FROM \`${kind.table}\` WHERE \`uid\` IN (${repeated('?', rows)}) FOR UPDATE`,
     ),
     labels: pairStatements({ name: `${kind.table}_labels`, value: wider(LABEL_VALUE_LENGTH), timed: true }),

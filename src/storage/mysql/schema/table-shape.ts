@@ -7,6 +7,8 @@ export interface ColumnShape {
   readonly nullable: boolean;
   /** Of text, else undefined. */
   readonly collation: string | undefined;
+  /** The default, as text; undefined for none, or NULL. */
+  readonly default: string | undefined;
   /** A row can be inserted without naming it. */
   readonly fillsItself: boolean;
   readonly autoIncrement: boolean;
@@ -58,9 +60,16 @@ function toColumn([, name, type, nullable, collation, defaultValue, extra]: read
     type: parseSqlType(String(type)),
     nullable: nullable === 'YES',
     collation: typeof collation === 'string' ? collation : undefined,
+    default: defaultText(defaultValue),
     fillsItself: nullable === 'YES' || defaultValue !== null || autoIncrement || String(extra).includes('GENERATED'),
     autoIncrement,
   };
+}
+
+/** MySQL gives the value, MariaDB an expression; NULL is no default of either. */
+function defaultText(value: unknown): string | undefined {
+  if (typeof value !== 'string' || value === 'NULL') return undefined;
+  return /^'(.*)'$/.exec(value)?.[1] ?? value;
 }
 
 /** A part of a column is written as column(length): such a key is none of ours. */
@@ -82,7 +91,16 @@ export function parseCreateTable(sql: string): TableShape | undefined {
       const nullable = !rest.includes('NOT NULL');
       const collation = parsed.family === 'text' ? 'utf8mb4_bin' : undefined;
       const fillsItself = nullable || rest.includes('DEFAULT');
-      return { name: column, type: parsed, nullable, collation, fillsItself, autoIncrement: false };
+      const [, quoted, plain] = / DEFAULT (?:'(.*)'|(\S+))$/.exec(rest) ?? [];
+      return {
+        name: column,
+        type: parsed,
+        nullable,
+        collation,
+        default: quoted ?? plain,
+        fillsItself,
+        autoIncrement: false,
+      };
     },
   );
   const keys = [...sql.matchAll(/^ {2}(?:PRIMARY KEY|KEY `(\w+)`) \((.*)\),?$/gm)].map(

@@ -36,6 +36,9 @@ function keyName(columns: ColumnIndex): string {
   return columns.length === 1 ? first : first.replace(/_namespace$/, '');
 }
 
+/** The original's statements name its own columns only, so every other one has a default. */
+const NO_TIME = '1970-01-01 00:00:00.000000';
+
 function mainTable(kind: KindDefinition): string {
   const indexed = kind.indexes.flat().map((column) => `  \`${column.name}\` ${sqlType(column)}`);
   const keys = kind.indexes.map((columns) => {
@@ -48,16 +51,18 @@ function mainTable(kind: KindDefinition): string {
     '  `namespace` VARCHAR(253) NOT NULL',
     '  `name` VARCHAR(253) NOT NULL',
     '  `res_version` BIGINT UNSIGNED NOT NULL',
-    '  `generation` BIGINT NOT NULL',
-    '  `content_hash` CHAR(64) NOT NULL',
+    '  `generation` BIGINT NOT NULL DEFAULT 0',
+    "  `content_hash` CHAR(64) NOT NULL DEFAULT ''",
     '  `labels_hash` BINARY(16)',
     '  `annotations_hash` BINARY(16)',
     '  `create_time` DATETIME(6) NOT NULL',
     '  `update_time` DATETIME(6) NOT NULL',
+    '  `own_update_time` DATETIME(6)',
+    `  \`object_uid\` VARCHAR(${UID_LENGTH})`,
     '  `delete_time` DATETIME(6)',
     '  `evict_request_time` DATETIME(6)',
     '  `evict_time` DATETIME(6)',
-    '  `row_state` TINYINT UNSIGNED NOT NULL',
+    '  `row_state` TINYINT UNSIGNED NOT NULL DEFAULT 0',
     `  \`delete_reason\` VARCHAR(${REASON_LENGTH})`,
     '  `proto` LONGBLOB NOT NULL',
     '  `json` JSON NOT NULL',
@@ -69,6 +74,7 @@ function mainTable(kind: KindDefinition): string {
     `  KEY \`${kind.table}_create_time\` (\`create_time\`)`,
     `  KEY \`${kind.table}_update_time\` (\`update_time\`)`,
     `  KEY \`${kind.table}_row_state\` (\`row_state\`)`,
+    `  KEY \`${kind.table}_object_uid\` (\`object_uid\`)`,
     `  KEY \`${kind.table}_tombstone\` (\`row_state\`, \`namespace\`, \`name\`, \`create_time\`)`,
     ...keys,
   ];
@@ -81,7 +87,7 @@ function labelTable(kind: KindDefinition): string {
     `  \`obj_uid\` VARCHAR(${UID_LENGTH}) NOT NULL`,
     `  \`key\` VARCHAR(${KEY_LENGTH}) NOT NULL`,
     `  \`value\` VARCHAR(${LABEL_VALUE_LENGTH}) NOT NULL`,
-    '  `obj_create_time` DATETIME(6) NOT NULL',
+    `  \`obj_create_time\` DATETIME(6) NOT NULL DEFAULT '${NO_TIME}'`,
     '  PRIMARY KEY (`obj_uid`, `key`)',
     `  KEY \`${kind.table}_labels_key_value\` (\`key\`, \`value\`, \`obj_create_time\`, \`obj_uid\`)`,
   ]);

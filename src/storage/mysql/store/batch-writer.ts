@@ -6,29 +6,33 @@
 // which fails if another writer was faster; then the transaction starts over and finds the row. A row that was there is
 // upserted under the version check, which must count two affected rows for each: were the comparison here and the check
 // in SQL ever of different opinion, the transaction would be given up rather than report a wrong outcome.
-import type { KindDefinition } from '../../../api/kind.ts';
 import { StorageContentionError } from '../../errors.ts';
 import type { WriteOutcome } from '../../metadata-storage.ts';
-import { chunks, padded, refuseTooLarge, statementBytes } from '../chunks.ts';
+import { chunks, refuseTooLarge, statementBytes } from '../chunks.ts';
 import type { SqlSession } from '../pool.ts';
-import { type KindStatements, statementsFor } from '../schema/statements.ts';
+import { type KindStatements, type PairStatements, statementsFor } from '../schema/statements.ts';
+import type { TableNaming } from '../schema/table-naming.ts';
 import { toSqlTime } from '../sql-time.ts';
 import { addPairs, type PairChange, writePairs } from './pair-writer.ts';
-import type { PendingWrite } from './pending-write.ts';
+import { type PendingWrite, parametersFor } from './pending-write.ts';
+import { type Placed, place } from './placement.ts';
 
 const MAIN_ROWS = 64;
 
-interface LockedRow {
-  readonly resourceVersion: string;
-  readonly state: number;
-  readonly labelsHash: Buffer | null;
-  readonly annotationsHash: Buffer | null;
+export interface BatchOptions {
+  /** The tables are those of the kinds where it is missing. */
+  readonly naming?: TableNaming;
+  /** Told of each new row that could not have the key it was to have. */
+  readonly onTaken?: (write: PendingWrite, key: string) => void;
 }
 
-/** Writes objects of any kinds, at most one write per object. The outcomes are in the order of the writes. */
+/**
+ * Writes objects of any kinds, at most one write per object. The outcomes are in the order of the writes.
+ */
 export async function writeBatch(
   session: SqlSession,
   writes: readonly PendingWrite[],
+  { naming, onTaken }: BatchOptions = {},
 ): Promise<readonly WriteOutcome[]> {
   const outcomes = new Map<PendingWrite, WriteOutcome>();
   const byKind = [...Map.groupBy(writes, ({ row }) => row.kind)].sort(([left], [right]) =>
@@ -36,74 +40,51 @@ export async function writeBatch(
   );
   for (const [kind, ofKind] of byKind) {
     const sorted = ofKind.toSorted((left, right) => compare(left.row.uid, right.row.uid));
-    for (const [write, outcome] of await writeKind(session, kind, sorted)) outcomes.set(write, outcome);
+    const named = (await naming?.of(session, kind)) ?? kind;
+    const placed = await place(session, named, sorted);
+    await writePlaced(session, statementsFor(named), placed);
+    for (const one of placed) outcomes.set(one.write, outcomeOf(one));
+    for (const { write, taken } of placed) if (taken !== undefined) onTaken?.(write, taken);
   }
   return writes.map((write) => outcomes.get(write) ?? 'stale');
 }
 
-async function writeKind(
-  session: SqlSession,
-  kind: KindDefinition,
-  writes: readonly PendingWrite[],
-): Promise<ReadonlyMap<PendingWrite, WriteOutcome>> {
-  const statements = statementsFor(kind);
-  const locked = await lockRows(session, statements, writes);
-  const outcomes = new Map(writes.map((write) => [write, outcomeOf(write, locked.get(write.row.uid))]));
-  const withOutcome = (wanted: WriteOutcome): PendingWrite[] =>
-    writes.filter((write) => outcomes.get(write) === wanted);
+async function writePlaced(session: SqlSession, statements: KindStatements, placed: readonly Placed[]): Promise<void> {
+  const withOutcome = (wanted: WriteOutcome): Placed[] => placed.filter((one) => outcomeOf(one) === wanted);
   const inserted = withOutcome('inserted');
   const updated = withOutcome('updated');
   await writeRows(session, inserted, statements.insert, 1);
   for (const statement of ['write', 'finish'] as const) {
-    const rows = updated.filter((write) => write.statement === statement);
+    const rows = updated.filter(({ write }) => write.statement === statement);
     await writeRows(session, rows, statements[statement], 2);
   }
-  await writeAllPairs(session, statements, { inserted, updated, locked });
-  return outcomes;
-}
-
-async function lockRows(
-  session: SqlSession,
-  statements: KindStatements,
-  writes: readonly PendingWrite[],
-): Promise<ReadonlyMap<string, LockedRow>> {
-  const uids = padded(writes.map(({ row }) => row.uid));
-  const rows = await session.query(statements.lock(uids.length), uids);
-  return new Map(
-    rows.map(([uid, resourceVersion, state, labelsHash, annotationsHash]) => [
-      String(uid),
-      {
-        resourceVersion: String(resourceVersion),
-        state: Number(state),
-        labelsHash: labelsHash as Buffer | null,
-        annotationsHash: annotationsHash as Buffer | null,
-      },
-    ]),
-  );
+  await writeAllPairs(session, statements, { inserted, updated });
 }
 
 /** What the version check in statements.ts will do with this write. */
-function outcomeOf(write: PendingWrite, stored: LockedRow | undefined): WriteOutcome {
+function outcomeOf({ write, stored }: Placed): WriteOutcome {
   if (stored === undefined) return 'inserted';
+  if (stored === 'of a later one') return 'stale';
   const difference = BigInt(write.row.resourceVersion) - BigInt(stored.resourceVersion);
   if (difference < 0n) return 'stale';
-  return difference > 0n || write.state > stored.state ? 'updated' : 'unchanged';
+  const moves = write.state > stored.state || (write.state === stored.state && stored.foreign);
+  return difference > 0n || moves ? 'updated' : 'unchanged';
 }
 
 async function writeRows(
   session: SqlSession,
-  writes: readonly PendingWrite[],
+  placed: readonly Placed[],
   statement: (rows: number) => string,
   affectedPerRow: number,
 ): Promise<void> {
   const limits = {
-    bytesOf: (write: PendingWrite) => write.mainBytes,
+    bytesOf: ({ write }: Placed) => write.mainBytes,
     maxBytes: statementBytes(session),
     maxRows: MAIN_ROWS,
   };
-  for (const chunk of chunks(writes, limits)) {
-    refuseTooLarge(session, chunk[0]?.mainBytes ?? 0);
-    const parameters = chunk.flatMap((write) => write.parameters);
+  for (const chunk of chunks(placed, limits)) {
+    refuseTooLarge(session, chunk[0]?.write.mainBytes ?? 0);
+    const parameters = chunk.flatMap(({ write, key }) => parametersFor(write, key));
     const affected = await session.execute(statement(chunk.length), parameters);
     if (affected !== chunk.length * affectedPerRow) {
       throw new StorageContentionError('a row changed between its lock and its write', undefined);
@@ -112,33 +93,42 @@ async function writeRows(
 }
 
 interface Written {
-  readonly inserted: readonly PendingWrite[];
-  readonly updated: readonly PendingWrite[];
-  readonly locked: ReadonlyMap<string, LockedRow>;
+  readonly inserted: readonly Placed[];
+  readonly updated: readonly Placed[];
 }
 
 /** Rows of equal hash are not even read; a NULL hash, from before the column existed, is equal to nothing. */
 async function writeAllPairs(
   session: SqlSession,
   statements: KindStatements,
-  { inserted, updated, locked }: Written,
+  { inserted, updated }: Written,
 ): Promise<void> {
   for (const part of ['labels', 'annotations'] as const) {
-    const changeOf = ({ row }: PendingWrite): PairChange => ({
-      uid: row.uid,
+    const changeOf = ({ write: { row }, key }: Placed): PairChange => ({
+      uid: key,
       pairs: row[part],
       extra: part === 'labels' ? [toSqlTime(row.createTime)] : [],
     });
-    const added = inserted.filter(({ row }) => row[part].length > 0);
+    const added = inserted.filter(({ write }) => write.row[part].length > 0);
     const changed = updated.filter(
-      (write) => locked.get(write.row.uid)?.[`${part}Hash`]?.equals(write[part].hash) !== true,
+      ({ write, stored }) => typeof stored !== 'object' || stored[`${part}Hash`]?.equals(write[part].hash) !== true,
     );
     await addPairs(
       session,
       statements[part],
-      added.map((write) => ({ ...changeOf(write), text: write[part].text })),
+      added.map((one) => ({ ...changeOf(one), text: one.write[part].text })),
     );
     await writePairs(session, statements[part], changed.map(changeOf));
+    await dateForeign(session, statements[part], updated);
+  }
+}
+
+/** What the original wrote of a label has no creation time of its object, by which lists find it. */
+async function dateForeign(session: SqlSession, { date }: PairStatements, updated: readonly Placed[]): Promise<void> {
+  if (date === undefined) return;
+  for (const { write, key, stored } of updated) {
+    if (typeof stored === 'object' && stored.foreign)
+      await session.execute(date, [toSqlTime(write.row.createTime), key]);
   }
 }
 

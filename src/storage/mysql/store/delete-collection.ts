@@ -7,7 +7,7 @@ import { type CollectionQuery, type CollectionResult, DEFAULT_COLLECTION } from 
 import { identityLimit } from '../../page-limit.ts';
 import type { SqlSession } from '../pool.ts';
 import { conditionOf, inStates, type SqlCondition } from '../read/conditions.ts';
-import { rowStateNumber } from '../schema/statements.ts';
+import { OWN_UPDATE_SQL, rowStateNumber } from '../schema/statements.ts';
 import { toSqlTime } from '../sql-time.ts';
 
 const PAGE = 256;
@@ -90,11 +90,11 @@ async function deletePage(
   );
   if (still.length === 0) return 0;
   await session.execute(
-    `UPDATE \`${kind.table}\` SET \`row_state\` = ?, \`delete_time\` = ?, \`update_time\` = ?, ` +
+    `UPDATE \`${kind.table}\` SET \`row_state\` = ?, \`delete_time\` = ?, ${OWN_UPDATE_SQL}, ` +
       `\`evict_time\` = NULL, \`evict_request_time\` = NULL WHERE \`uid\` IN (${still.map(() => '?').join(', ')})`,
     [
       rowStateNumber('deleted'),
-      ...[at, now].map((time) => toSqlTime(time.toISOString())),
+      ...[at, now, now].map((time) => toSqlTime(time.toISOString())),
       ...still.map(([uid]) => String(uid)),
     ],
   );

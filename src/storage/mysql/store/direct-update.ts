@@ -5,7 +5,8 @@ import { changeMetadata } from '../../direct-update.ts';
 import { refuseTooLarge } from '../chunks.ts';
 import type { SqlSession } from '../pool.ts';
 import { rowStateNamed } from '../read/object-reads.ts';
-import { statementsFor } from '../schema/statements.ts';
+import { IS_OF, keyOf } from '../read/row-keys.ts';
+import { STATE_SQL, statementsFor } from '../schema/statements.ts';
 import { toSqlTime } from '../sql-time.ts';
 import { writePairs } from './pair-writer.ts';
 import { pairsHash } from './pending-write.ts';
@@ -22,9 +23,10 @@ export async function updateMetadata(
   kind: KindDefinition,
   { target, change, now }: DirectUpdate,
 ): Promise<string> {
+  const key = await keyOf(session, kind, target.uid);
   const [row] = await session.query(
-    `SELECT CAST(\`res_version\` AS CHAR), \`row_state\`, \`json\`, \`create_time\` FROM \`${kind.table}\` WHERE \`uid\` = ? FOR UPDATE`,
-    [target.uid],
+    `SELECT CAST(\`res_version\` AS CHAR), ${STATE_SQL}, \`json\`, \`create_time\` FROM \`${kind.table}\` WHERE ${IS_OF} FOR UPDATE`,
+    [key, target.uid],
   );
   const stored =
     row === undefined
@@ -33,7 +35,7 @@ export async function updateMetadata(
   const next = changeMetadata(target, stored, change);
   refuseTooLarge(session, Buffer.byteLength(next.json) + next.proto.byteLength);
   await session.execute(
-    `UPDATE \`${kind.table}\` SET \`res_version\` = ?, \`update_time\` = ?, \`json\` = ?, \`content_hash\` = ?, ` +
+    `UPDATE \`${kind.table}\` SET \`res_version\` = ?, \`update_time\` = ?, \`own_update_time\` = \`update_time\`, \`json\` = ?, \`content_hash\` = ?, ` +
       '`proto` = ?, `labels_hash` = ?, `annotations_hash` = ? WHERE `uid` = ?',
     [
       next.resourceVersion,
@@ -43,11 +45,11 @@ export async function updateMetadata(
       next.proto,
       pairsHash(next.labels),
       pairsHash(next.annotations),
-      target.uid,
+      key,
     ],
   );
   const statements = statementsFor(kind);
-  await writePairs(session, statements.labels, [{ uid: target.uid, pairs: next.labels, extra: [String(row?.[3])] }]);
-  await writePairs(session, statements.annotations, [{ uid: target.uid, pairs: next.annotations, extra: [] }]);
+  await writePairs(session, statements.labels, [{ uid: key, pairs: next.labels, extra: [String(row?.[3])] }]);
+  await writePairs(session, statements.annotations, [{ uid: key, pairs: next.annotations, extra: [] }]);
   return next.resourceVersion;
 }

@@ -73,7 +73,8 @@ export class GroupCommit {
     if (this.#closed.signal.aborted)
       return Promise.reject(new StorageUnavailableError('it is being closed', undefined));
     return new Promise((resolve, reject) => {
-      this.#queue.add({ key: `${write.row.kind.table}/${write.row.uid}`, bytes: write.bytes, write, resolve, reject });
+      const { kind, key, uid } = write.row;
+      this.#queue.add({ key: `${kind.table}/${key ?? uid}`, bytes: write.bytes, write, resolve, reject });
       this.#schedule();
     });
   }

@@ -1,6 +1,8 @@
 import type { KindDefinition } from '../../../api/kind.ts';
+import { IMMUTABLE_ANNOTATION } from '../../../api/names.ts';
 import { type Clock, sleep } from '../../../base/clock.ts';
 import type { Watchdog } from '../../../base/watchdog.ts';
+import type { Aggregate, AggregateQuery } from '../../aggregate.ts';
 import {
   type BackfillOptions,
   type BackfillProgress,
@@ -36,9 +38,12 @@ import { type Closing, checkReadable, closeGate, openGate, passGate } from '../g
 import { type MysqlOptions, MysqlPool, READ_TIMEOUT_MS, type SqlSession } from '../pool.ts';
 import { MysqlReads } from '../read/mysql-reads.ts';
 import { writePosition } from '../read/positions.ts';
-import { rowStateNumber } from '../schema/statements.ts';
+import { IS_OF, keyOf } from '../read/row-keys.ts';
+import { FOREIGN_SQL, OWN_UPDATE_SQL, rowStateNumber, STATE_SQL } from '../schema/statements.ts';
+import { TableNaming } from '../schema/table-naming.ts';
 import { REASON_LENGTH, SYSTEM_TABLES, tablesOf } from '../schema/tables.ts';
 import { readServerHistory, type ServerHistory } from '../server-history.ts';
+import { refuseOldServer } from '../server-version.ts';
 import { toSqlTime } from '../sql-time.ts';
 import { backfillPage } from './backfill.ts';
 import { writeBatch } from './batch-writer.ts';
@@ -46,6 +51,7 @@ import { deleteCollection } from './delete-collection.ts';
 import { updateMetadata } from './direct-update.ts';
 import { GroupCommit } from './group-commit.ts';
 import { type Ending, type PendingWrite, pendingWrite } from './pending-write.ts';
+import { removeRow } from './placement.ts';
 
 /** Measured: more lanes than this make the transactions smaller without making them faster. */
 const LANES = 3;
@@ -61,11 +67,19 @@ const SETTLING_MS = 10_000;
 export interface StorageObservers {
   /** Told of each row that was written with columns that cannot hold what the object has. */
   readonly onUnfit?: (kind: KindDefinition, columns: readonly string[]) => void;
+  /** Told of each new row that could not have the key it was to have, and has the uid of its object instead. */
+  readonly onKeyTaken?: (row: ObjectRow, key: string) => void;
   /**
    * Told when the gate was found to have been closed since it was last looked at, or since this storage was made. Rows may
    * have been set back meanwhile, so what was read of an object before is not to be written.
    */
   readonly onGateClosed?: () => void;
+  /** Told of each transaction of writes, also of those that are tried again. */
+  readonly onCommit?: (commit: {
+    readonly outcome: 'committed' | 'failed';
+    readonly rows: number;
+    readonly seconds: number;
+  }) => void;
   /** Knows of each write from when it is asked for until it has ended. */
   readonly watchdog?: Pick<Watchdog, 'around'>;
 }
@@ -78,6 +92,7 @@ const STUCK_READ_TIMEOUTS = 1.5;
 /** Group commit: the main row, labels and annotations of an object change together or not at all. */
 export class MysqlMetadataStorage implements MetadataStorage {
   readonly #pool: MysqlPool;
+  readonly #naming = new TableNaming();
   readonly #reads: MysqlReads;
   readonly #clock: Clock;
   readonly #templates: QueryTemplates;
@@ -102,11 +117,12 @@ export class MysqlMetadataStorage implements MetadataStorage {
     this.#stuckMs = (options.readTimeoutMs ?? READ_TIMEOUT_MS) * STUCK_READ_TIMEOUTS;
     this.#gateHolder = options.gateHolder;
     this.#pool = new MysqlPool(options, clock);
-    this.#reads = new MysqlReads(this.#pool);
+    this.#reads = new MysqlReads(this.#pool, this.#naming);
     this.#clock = clock;
     this.#madeMs = clock.monotonicMs();
     this.#commits = new GroupCommit({
-      commit: (writes) => this.#gated((session) => this.#writeBatch(session, writes)),
+      commit: (writes) =>
+        this.#observed(writes.length, () => this.#gated((session) => this.#writeBatch(session, writes))),
       lanes: Math.max(1, Math.min(LANES, options.maxOpenConns - 1)),
       batch: BATCH,
       lingerMs: LINGER_MS,
@@ -114,6 +130,25 @@ export class MysqlMetadataStorage implements MetadataStorage {
       queueBytes: QUEUE_BYTES,
       clock,
     });
+  }
+
+  /** Connections in use or waited for, and how many there may be. */
+  get connections(): { readonly used: number; readonly most: number } {
+    return { used: this.#pool.used, most: this.#pool.most };
+  }
+
+  async #observed<T>(rows: number, commit: () => Promise<T>): Promise<T> {
+    const started = this.#clock.monotonicMs();
+    const told = (outcome: 'committed' | 'failed'): void =>
+      this.#observers.onCommit?.({ outcome, rows, seconds: (this.#clock.monotonicMs() - started) / 1000 });
+    try {
+      const result = await commit();
+      told('committed');
+      return result;
+    } catch (error) {
+      told('failed');
+      throw error;
+    }
   }
 
   get gateClosing(): string | undefined {
@@ -138,22 +173,23 @@ export class MysqlMetadataStorage implements MetadataStorage {
 
   markMissedDelete(kind: KindDefinition, object: MissedDelete, at: Date, reason: string): Promise<WriteOutcome> {
     const now = this.#clock.now();
-    return this.#gated((session) => markMissedDelete(session, kind, object, { at, now, reason }));
+    return this.#gatedOf(kind, (session, named) => markMissedDelete(session, named, object, { at, now, reason }));
   }
 
-  deleteCollection(
+  async deleteCollection(
     kind: KindDefinition,
     query: CollectionQuery,
     at: Date,
     signal: AbortSignal = new AbortController().signal,
   ): Promise<CollectionResult> {
+    const named = await this.#pool.read((session) => this.#naming.of(session, kind), signal);
     const sessions = {
       read: <T>(work: (session: SqlSession) => Promise<T>) => this.#pool.read(work, signal),
       write: <T>(work: (session: SqlSession) => Promise<T>) => this.#gated(work),
       clock: this.#clock,
       signal,
     };
-    return deleteCollection(sessions, kind, query, at);
+    return deleteCollection(sessions, named, query, at);
   }
 
   async directUpdate(
@@ -162,7 +198,8 @@ export class MysqlMetadataStorage implements MetadataStorage {
     change: MetadataChange,
   ): Promise<{ resourceVersion: string }> {
     const now = this.#clock.now();
-    return { resourceVersion: await this.#gated((session) => updateMetadata(session, kind, { target, change, now })) };
+    const update = { target, change, now };
+    return { resourceVersion: await this.#gatedOf(kind, (session, named) => updateMetadata(session, named, update)) };
   }
 
   async backfill(kind: KindDefinition, options: BackfillOptions = {}): Promise<BackfillProgress> {
@@ -170,7 +207,9 @@ export class MysqlMetadataStorage implements MetadataStorage {
     const signal = options.signal ?? new AbortController().signal;
     let progress: BackfillProgress = { scanned: 0, changed: 0, lastUid: options.afterUid };
     while (!signal.aborted) {
-      const page = await this.#gated((session) => backfillPage(session, kind, progress.lastUid ?? '', size));
+      const page = await this.#gatedOf(kind, (session, named) =>
+        backfillPage(session, named, progress.lastUid ?? '', size),
+      );
       if (page.lastUid === undefined) break;
       progress = {
         scanned: progress.scanned + page.scanned,
@@ -193,7 +232,9 @@ export class MysqlMetadataStorage implements MetadataStorage {
         ? { statement: 'write', state: 'live' }
         : { statement: 'write', state: 'evicting', evictRequestTime: as.at };
     const write = pendingWrite(row, ending, this.#clock.now());
-    return this.#gated((session) => replaceRow(session, write, expectedResourceVersion));
+    return this.#gatedOf(row.kind, (session, named) =>
+      replaceRow(session, { ...write, row: { ...row, kind: named } }, expectedResourceVersion),
+    );
   }
 
   recordPosition(kind: KindDefinition, position: WatchPosition): Promise<void> {
@@ -225,6 +266,10 @@ export class MysqlMetadataStorage implements MetadataStorage {
     return this.list(kind, this.#templates.bind(kind, templateId, parameters, page));
   }
 
+  aggregate(kind: KindDefinition, query: AggregateQuery): Promise<Aggregate> {
+    return this.#reads.aggregate(kind, query);
+  }
+
   identities(kind: KindDefinition, query: IdentityQuery): Promise<readonly StoredIdentity[]> {
     return this.#reads.identities(kind, query);
   }
@@ -242,7 +287,7 @@ export class MysqlMetadataStorage implements MetadataStorage {
   }
 
   until(signal: AbortSignal): StorageReads {
-    return new MysqlReads(this.#pool, signal);
+    return new MysqlReads(this.#pool, this.#naming, signal);
   }
 
   closeGate(holder: string, reason: string): Promise<void> {
@@ -254,11 +299,14 @@ export class MysqlMetadataStorage implements MetadataStorage {
   }
 
   async check(kinds: readonly KindDefinition[]): Promise<void> {
+    await this.#pool.read(refuseOldServer);
     const present = await this.#pool.read((session) =>
       session.query('SELECT `table_name` FROM `information_schema`.`tables` WHERE `table_schema` = DATABASE()'),
     );
     const names = new Set(present.map(([name]) => String(name)));
-    const missing = [...kinds.flatMap(tablesOf), ...SYSTEM_TABLES].filter((table) => !names.has(table));
+    this.#naming.forget();
+    const named = names.has('ingester_gate') ? await this.#pool.read((session) => this.#named(session, kinds)) : kinds;
+    const missing = [...named.flatMap(tablesOf), ...SYSTEM_TABLES].filter((table) => !names.has(table));
     if (missing.length > 0) {
       throw new StorageSchemaMissingError(
         `${missing.length} tables are missing (${missing.slice(0, 3).join(', ')}, ...)`,
@@ -300,6 +348,14 @@ export class MysqlMetadataStorage implements MetadataStorage {
     );
   }
 
+  #gatedOf<T>(kind: KindDefinition, work: (session: SqlSession, named: KindDefinition) => Promise<T>): Promise<T> {
+    return this.#gated(async (session) => work(session, await this.#naming.of(session, kind)));
+  }
+
+  #named(session: SqlSession, kinds: readonly KindDefinition[]): Promise<readonly KindDefinition[]> {
+    return Promise.all(kinds.map((kind) => this.#naming.of(session, kind)));
+  }
+
   async #write(row: ObjectRow, ending: Ending): Promise<WriteOutcome> {
     const write = pendingWrite(row, ending, this.#clock.now(), row.gateClosing ?? this.#closing);
     const outcome = await this.#watched(() => this.#commits.submit(write));
@@ -319,7 +375,8 @@ export class MysqlMetadataStorage implements MetadataStorage {
   async #writeBatch(session: SqlSession, writes: readonly PendingWrite[]): Promise<readonly WriteOutcome[]> {
     const isOld = ({ closing = this.#firstClosing }: PendingWrite): boolean => closing !== this.#closing;
     if (this.#gateHolder === undefined && writes.some(isOld)) throw new GateMovedError();
-    return writeBatch(session, writes);
+    const onTaken = ({ row }: PendingWrite, key: string): void => this.#observers.onKeyTaken?.(row, key);
+    return writeBatch(session, writes, { naming: this.#naming, onTaken });
   }
 
   #watched<T>(write: () => Promise<T>): Promise<T> {
@@ -332,19 +389,20 @@ export class MysqlMetadataStorage implements MetadataStorage {
 /** Takes the row out and writes it anew, if it still is the row that the repair was decided on. */
 export async function replaceRow(session: SqlSession, write: PendingWrite, expected: string): Promise<WriteOutcome> {
   const { kind, uid } = write.row;
+  const key = await keyOf(session, kind, uid);
   const [stored] = await session.query(
-    `SELECT CAST(\`res_version\` AS CHAR) FROM \`${kind.table}\` WHERE \`uid\` = ? FOR UPDATE`,
-    [uid],
+    `SELECT CAST(\`res_version\` AS CHAR) FROM \`${kind.table}\` WHERE ${IS_OF} FOR UPDATE`,
+    [key, uid],
   );
   if (stored === undefined || String(stored[0]) !== expected) return 'stale';
-  const [main, ...pairs] = tablesOf(kind);
-  for (const table of pairs) await session.execute(`DELETE FROM \`${table}\` WHERE \`obj_uid\` = ?`, [uid]);
-  await session.execute(`DELETE FROM \`${main ?? kind.table}\` WHERE \`uid\` = ?`, [uid]);
-  await writeBatch(session, [write]);
+  await removeRow(session, kind, key);
+  await writeBatch(session, [{ ...write, row: { ...write.row, key } }]);
   return 'updated';
 }
 
 // The end of an object that left the API server unguarded: its final state was not seen, so the stored state is kept.
+
+const IMMUTABLE_SQL = `JSON_UNQUOTE(JSON_EXTRACT(\`json\`, '$.metadata.annotations."${IMMUTABLE_ANNOTATION}"'))`;
 
 /** Decides on the locked row, so that a state that arrives at the same time is either seen or comes after. */
 export async function markMissedDelete(
@@ -353,19 +411,22 @@ export async function markMissedDelete(
   { uid, resourceVersion, keptBefore }: MissedDelete,
   { at, now, reason }: { readonly at: Date; readonly now: Date; readonly reason: string },
 ): Promise<WriteOutcome> {
+  const key = await keyOf(session, kind, uid);
   const [stored] = await session.query(
-    `SELECT CAST(\`res_version\` AS CHAR), \`row_state\`, \`create_time\` < ? FROM \`${kind.table}\` WHERE \`uid\` = ? FOR UPDATE`,
-    [keptBefore === undefined ? null : toSqlTime(keptBefore.toISOString()), uid],
+    `SELECT CAST(\`res_version\` AS CHAR), ${STATE_SQL}, \`create_time\` < ?, ${FOREIGN_SQL}, ${IMMUTABLE_SQL} FROM \`${kind.table}\` WHERE ${IS_OF} FOR UPDATE`,
+    [keptBefore === undefined ? null : toSqlTime(keptBefore.toISOString()), key, uid],
   );
   if (stored === undefined) return 'unchanged';
   if (BigInt(String(stored[0])) > BigInt(resourceVersion)) return 'stale';
   const evicting = Number(stored[1]) === rowStateNumber('evicting');
   if (!evicting && Number(stored[1]) !== rowStateNumber('live')) return 'unchanged';
-  const kept = evicting || Number(stored[2]) === 1;
+  // The original archives objects without a word in its row.
+  const archived = Number(stored[3]) === 1 && (kind.immutable || stored[4] === 'true');
+  const kept = evicting || archived || Number(stored[2]) === 1;
   const [state, time] = kept ? (['evicted', 'evict_time'] as const) : (['deleted', 'delete_time'] as const);
   await session.execute(
-    `UPDATE \`${kind.table}\` SET \`row_state\` = ?, \`${time}\` = ?, \`update_time\` = ?, \`delete_reason\` = ? WHERE \`uid\` = ?`,
-    [rowStateNumber(state), ...[at, now].map((one) => toSqlTime(one.toISOString())), cut(reason), uid],
+    `UPDATE \`${kind.table}\` SET \`row_state\` = ?, \`${time}\` = ?, ${OWN_UPDATE_SQL}, \`delete_reason\` = ? WHERE \`uid\` = ?`,
+    [rowStateNumber(state), ...[at, now, now].map((one) => toSqlTime(one.toISOString())), cut(reason), key],
   );
   return 'updated';
 }

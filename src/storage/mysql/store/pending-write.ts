@@ -47,6 +47,7 @@ export function pendingWrite(row: ObjectRow, ending: Ending, now: Date, closing?
   const labels = hashedPairs(row.labels);
   const annotations = hashedPairs(row.annotations);
   const state = rowStateNumber(ending.state);
+  const updated = toSqlTime(now.toISOString());
   const mainBytes = Buffer.byteLength(row.json) + row.proto.byteLength + ROW_OVERHEAD_BYTES;
   return {
     row,
@@ -56,7 +57,7 @@ export function pendingWrite(row: ObjectRow, ending: Ending, now: Date, closing?
     labels,
     annotations,
     parameters: [
-      row.uid,
+      ...keyParameters(row, row.key ?? row.uid),
       row.groupVersion,
       row.namespace,
       row.name,
@@ -65,7 +66,8 @@ export function pendingWrite(row: ObjectRow, ending: Ending, now: Date, closing?
       labels.hash,
       annotations.hash,
       toSqlTime(row.createTime),
-      toSqlTime(now.toISOString()),
+      updated,
+      updated,
       row.proto,
       row.json,
       ...indexedValues(row),
@@ -78,6 +80,16 @@ export function pendingWrite(row: ObjectRow, ending: Ending, now: Date, closing?
     mainBytes,
     bytes: mainBytes + pairBytes(row.labels) + pairBytes(row.annotations),
   };
+}
+
+/** The parameters of the write for a row of this key. */
+export function parametersFor({ row, parameters }: PendingWrite, key: string): readonly SqlParameter[] {
+  const keys = keyParameters(row, key);
+  return parameters[0] === key ? parameters : [...keys, ...parameters.slice(keys.length)];
+}
+
+function keyParameters({ uid }: Pick<ObjectRow, 'uid'>, key: string): readonly SqlParameter[] {
+  return [key, key === uid ? null : uid];
 }
 
 /** The values of `row.columns` as the driver takes them. */

@@ -7,7 +7,7 @@ import type { SqlSession } from '../pool.ts';
 import { readTables, type TableShape } from '../schema/table-shape.ts';
 import { planAdoption } from './adoption-plan.ts';
 import type { MigrationConnection } from './migration-connection.ts';
-import { fillPage } from './original-rows.ts';
+import { fillPage, hasForeign } from './original-rows.ts';
 import { type BackfillHost, type Page, runBackfill } from './table-walk.ts';
 
 export interface AdoptedTable {
@@ -90,12 +90,32 @@ async function fill(wanted: TableShape, host: AdoptionHost): Promise<Filled> {
   const rows = await runBackfill(
     {
       name: `adopt ${kind.table}`,
-      page: (session, after) => fillPage(session, kind, after, readOriginal),
+      page: (session, after) => fillPage(session, { kind, readOriginal, labels: 'of the original' }, after),
       progress: (done) => host.progress(`${kind.table}: ${done} rows filled in`),
     },
     host,
   );
   return { rows, warnings: await sharedNames(host.connection, kind) };
+}
+
+/** Rows of tables that are ours, which the original wrote since: after a time of going back to it, or beside it. */
+export async function takeOverRows(host: AdoptionHost): Promise<readonly AdoptedTable[]> {
+  const { readOriginal } = host;
+  const tables = await readTables(host.connection);
+  const taken: AdoptedTable[] = [];
+  for (const kind of host.kinds.filter(({ table }) => tables.has(table))) {
+    if (!(await hasForeign(host.connection, kind))) continue;
+    const rows = await runBackfill(
+      {
+        name: `take over ${kind.table}`,
+        page: (session, after) => fillPage(session, { kind, readOriginal, labels: 'ours' }, after),
+        progress: (done) => host.progress(`${kind.table}: ${done} rows of the original taken over`),
+      },
+      host,
+    );
+    if (rows > 0) taken.push({ table: kind.table, rows });
+  }
+  return taken;
 }
 
 async function fillPairs(table: string, host: AdoptionHost): Promise<Filled> {

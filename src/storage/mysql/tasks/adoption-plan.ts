@@ -53,9 +53,10 @@ const nothing: ColumnPlan = { problem: [], prepare: [], expand: [], contract: []
 
 function planColumn(table: TableShape, wanted: ColumnShape): ColumnPlan {
   const existing = table.columns.find((column) => column.name === wanted.name);
-  const notNull = (type: SqlType): readonly string[] => (wanted.nullable ? [] : [modify(wanted.name, type, false)]);
+  const notNull = (type: SqlType): readonly string[] =>
+    wanted.nullable ? [] : [modify(wanted.name, type, 'not null', wanted.default)];
   if (existing === undefined) {
-    const add = `ADD COLUMN ${definition(wanted.name, wanted.type, true)}`;
+    const add = `ADD COLUMN ${definition(wanted.name, wanted.type, 'null')}`;
     return { ...nothing, expand: [add], contract: notNull(wanted.type) };
   }
   const converted = existing.type.family === 'text' && wanted.type.family === 'int';
@@ -64,15 +65,24 @@ function planColumn(table: TableShape, wanted: ColumnShape): ColumnPlan {
     const problem = `column ${wanted.name} is ${existing.type.text} and cannot become ${wanted.type.text}; rename it`;
     return { ...nothing, problem: [problem] };
   }
+  return { ...changeOf(table, type, existing, wanted), contract: endsAsWanted(existing, wanted) ? [] : notNull(type) };
+}
+
+/** What makes room for the values of both, before the rows are taken over. */
+function changeOf(table: TableShape, type: SqlType, existing: ColumnShape, wanted: ColumnShape): ColumnPlan {
   const nullable = existing.nullable || wanted.nullable;
   const changed =
     type.text !== existing.type.text || existing.collation !== wanted.collation || nullable !== existing.nullable;
+  if (!changed) return nothing;
   return {
-    problem: [],
-    prepare: changed ? preparations(table.name, existing, wanted) : [],
-    expand: changed ? [modify(wanted.name, type, nullable)] : [],
-    contract: nullable ? notNull(type) : [],
+    ...nothing,
+    prepare: preparations(table.name, existing, wanted),
+    expand: [modify(wanted.name, type, nullable ? 'null' : 'not null')],
   };
+}
+
+function endsAsWanted(existing: ColumnShape, wanted: ColumnShape): boolean {
+  return !existing.nullable && !wanted.nullable && existing.default === wanted.default;
 }
 
 function isNumberForText(existing: ColumnShape, wanted: ColumnShape): boolean {
@@ -84,13 +94,16 @@ function letBeNull({ name: column, type, collation }: ColumnShape): string {
   return `MODIFY COLUMN ${name(column)} ${type.text}${collation === undefined ? '' : ` COLLATE ${collation}`} NULL`;
 }
 
-function modify(column: string, type: SqlType, nullable: boolean): string {
-  return `MODIFY COLUMN ${definition(column, type, nullable)}`;
+type Nullability = 'null' | 'not null';
+
+function modify(column: string, type: SqlType, nullability: Nullability, value?: string): string {
+  return `MODIFY COLUMN ${definition(column, type, nullability, value)}`;
 }
 
-function definition(column: string, type: SqlType, nullable: boolean): string {
+function definition(column: string, type: SqlType, nullability: Nullability, value?: string): string {
   const collation = type.family === 'text' ? ' CHARACTER SET utf8mb4 COLLATE utf8mb4_bin' : '';
-  return `${name(column)} ${type.text}${collation}${nullable ? '' : ' NOT NULL'}`;
+  const end = `${nullability === 'null' ? '' : ' NOT NULL'}${value === undefined ? '' : ` DEFAULT '${value}'`}`;
+  return `${name(column)} ${type.text}${collation}${end}`;
 }
 
 const INT_RANGE: Readonly<Record<string, string>> = { tinyint: '0 AND 1', int: '-2147483648 AND 2147483647' };

@@ -44,7 +44,7 @@ export class CloneSource {
 
   static async open(access: MysqlAccess): Promise<CloneSource> {
     const connection = await openMigrationConnection(access).catch((error: unknown) => {
-      throw error instanceof CodedError ? error : translateMysqlError(error, access.database);
+      throw error instanceof CodedError ? error : translateMysqlError(error, access.database, 'clone');
     });
     try {
       await connection.run('SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ');
@@ -53,7 +53,7 @@ export class CloneSource {
       return new CloneSource(connection, await factsOf(connection));
     } catch (error) {
       connection.close();
-      throw error instanceof CodedError ? error : translateMysqlError(error, access.database);
+      throw error instanceof CodedError ? error : translateMysqlError(error, access.database, 'clone');
     }
   }
 
@@ -133,7 +133,7 @@ async function factsOf(connection: MigrationConnection): Promise<SourceFacts> {
   const ledger = await readLedger(connection);
   return {
     range: gate.range,
-    tableNames: gate.tableNames as TableNames,
+    tableNames: gate.tableNames,
     migrations: new Set([...ledger.values()].filter(({ applied }) => applied).map(({ name }) => name)),
     identity: await identityOf(connection),
   };

@@ -3,13 +3,15 @@
 import type { KindDefinition } from '../../../api/kind.ts';
 import { sleep } from '../../../base/clock.ts';
 import { CodedError, messageOf } from '../../../base/errors.ts';
-import type { TableNames } from '../../../kinds/kind-names.ts';
+import type { TableNames, TableNamesSetting } from '../../../kinds/kind-names.ts';
+import { kindUnder } from '../../../kinds/kinds.ts';
 import { rowStates } from '../../row.ts';
 import { readGate } from '../gate.ts';
 import type { MysqlAccess, SqlParameter, SqlRow, SqlSession } from '../pool.ts';
 import { enter, forget } from '../schema/ledger.ts';
 import { migrationsFor } from '../schema/migration-files.ts';
 import { ownTables } from '../schema/own-tables.ts';
+import { resolveTableNames } from '../schema/table-naming.ts';
 import { toSqlTime } from '../sql-time.ts';
 import { CloneRefusedError, CloneSource, identityOf } from './clone-source.ts';
 import { attemptOf, type Exclusive, type ExclusiveTask, exclusively } from './exclusive-task.ts';
@@ -22,7 +24,7 @@ export interface CloneOptions extends WholeTaskOptions {
   readonly source: MysqlAccess;
   /** Whose objects are copied, under the names of our tables. */
   readonly kinds: readonly KindDefinition[];
-  readonly tableNames: TableNames;
+  readonly tableNames: TableNamesSetting;
   readonly excludeNamespaces: readonly string[];
   readonly liveRows: 'evicted' | 'as-stored';
   readonly reseal: (kind: KindDefinition, row: SealedRow) => ResealedRow | undefined;
@@ -79,8 +81,13 @@ export async function cloneDatabase(options: CloneOptions): Promise<CloneReport>
   return result;
 }
 
-async function cloneFrom(source: CloneSource, exclusive: Exclusive, options: CloneOptions): Promise<CloneReport> {
+type NamedOptions = CloneOptions & { readonly tableNames: TableNames };
+
+async function cloneFrom(source: CloneSource, exclusive: Exclusive, asked: CloneOptions): Promise<CloneReport> {
   const { connection } = exclusive;
+  const tableNames = await resolveTableNames(connection, asked.tableNames);
+  const migrate = { ...asked.migrate, tableNames };
+  const options = { ...asked, tableNames, migrate, kinds: asked.kinds.map((kind) => kindUnder(kind, tableNames)) };
   if (source.identity === (await identityOf(connection))) {
     throw new CloneRefusedError('source and target are the same database');
   }
@@ -100,7 +107,7 @@ async function cloneFrom(source: CloneSource, exclusive: Exclusive, options: Clo
 }
 
 /** The copy has the source's schema; `task migrate` brings it to ours, rows included. */
-async function prepareSchema(source: CloneSource, exclusive: Exclusive, options: CloneOptions): Promise<void> {
+async function prepareSchema(source: CloneSource, exclusive: Exclusive, options: NamedOptions): Promise<void> {
   const known = migrationsFor(options.migrate.kinds, options.tableNames);
   const migrations = known.filter(({ name, version }) => version === undefined || source.migrations.has(name));
   // A run that was killed left the gate closed, to this one.
@@ -114,7 +121,7 @@ async function prepareSchema(source: CloneSource, exclusive: Exclusive, options:
   );
 }
 
-async function refuseData({ connection }: Exclusive, { mysql, tableNames, replace }: CloneOptions): Promise<void> {
+async function refuseData({ connection }: Exclusive, { mysql, tableNames, replace }: NamedOptions): Promise<void> {
   const unfinished = await connection.query('SELECT 1 FROM `ingester_migrations` WHERE `name` = ?', [LEDGER_ENTRY]);
   if (replace === 'replace' || unfinished.length > 0) return;
   for (const table of await dataTables(connection, tableNames)) {
@@ -131,7 +138,7 @@ async function dataTables(connection: Exclusive['connection'], names: TableNames
 }
 
 /** Every sealed value is opened once before anything is changed. */
-async function refuseUnreadable(source: CloneSource, options: CloneOptions): Promise<void> {
+async function refuseUnreadable(source: CloneSource, options: NamedOptions): Promise<void> {
   const problems: string[] = [];
   for (const kind of options.kinds.filter(({ sensitive }) => sensitive.length > 0)) {
     for await (const { columns, rows } of pagesOf(source, kind, ['uid', 'namespace', 'json', 'proto'])) {
@@ -183,7 +190,7 @@ function sealedOf(values: Values): SealedRow {
   return { json: String(values.get('json')), proto: values.get('proto') as Uint8Array };
 }
 
-async function replaceContent(source: CloneSource, exclusive: Exclusive, options: CloneOptions): Promise<CloneReport> {
+async function replaceContent(source: CloneSource, exclusive: Exclusive, options: NamedOptions): Promise<CloneReport> {
   const { connection, pass } = exclusive;
   await connection.transaction(async () => {
     await pass(connection);
@@ -201,7 +208,7 @@ async function replaceContent(source: CloneSource, exclusive: Exclusive, options
   return { ...copy.report, postSql: options.postSql.length, schema: source.range.version };
 }
 
-async function empty({ connection, pass }: Exclusive, table: string, { signal }: CloneOptions): Promise<void> {
+async function empty({ connection, pass }: Exclusive, table: string, { signal }: NamedOptions): Promise<void> {
   for (;;) {
     signal.throwIfAborted();
     const gone = await connection.transaction(async () => {
@@ -219,11 +226,11 @@ const PROGRESS_ROWS = 5000;
 class Copy {
   readonly #source: CloneSource;
   readonly #exclusive: Exclusive;
-  readonly #options: CloneOptions;
+  readonly #options: NamedOptions;
   readonly #rows: Record<string, number> = {};
   readonly #counts = { excluded: 0, resealed: 0, evicted: 0 };
 
-  constructor(source: CloneSource, exclusive: Exclusive, options: CloneOptions) {
+  constructor(source: CloneSource, exclusive: Exclusive, options: NamedOptions) {
     this.#source = source;
     this.#exclusive = exclusive;
     this.#options = options;

@@ -3,7 +3,7 @@
 import type { KindDefinition } from '../../../api/kind.ts';
 import type { Clock } from '../../../base/clock.ts';
 import { CodedError } from '../../../base/errors.ts';
-import type { TableNames } from '../../../kinds/kind-names.ts';
+import type { TableNames, TableNamesSetting } from '../../../kinds/kind-names.ts';
 import { kindsUnder } from '../../../kinds/kinds.ts';
 import { GateHeldError, SchemaNewerError } from '../../errors.ts';
 import type { ReadOriginal } from '../../original.ts';
@@ -14,9 +14,18 @@ import type { MysqlAccess, SqlSession } from '../pool.ts';
 import { createLedger, LEDGER_TABLE, type LedgerEntry, readLedger } from '../schema/ledger.ts';
 import { knownMigrationNames, type Migration, migrationsFor } from '../schema/migration-files.ts';
 import { quoted } from '../schema/statements.ts';
+import { resolveTableNames } from '../schema/table-naming.ts';
 import { parseCreateTable, readTables, type TableShape } from '../schema/table-shape.ts';
 import { systemTables } from '../schema/tables.ts';
-import { type AdoptedTable, adoptTables, refuseProblems, tablesToAdopt } from './adopt.ts';
+import { refuseOldServer } from '../server-version.ts';
+import {
+  type AdoptedTable,
+  type AdoptionHost,
+  adoptTables,
+  refuseProblems,
+  tablesToAdopt,
+  takeOverRows,
+} from './adopt.ts';
 import { planAdoption } from './adoption-plan.ts';
 import { applyMigration } from './apply-migration.ts';
 import { attemptOf, type Exclusive, type ExclusiveTask, exclusively, type Finished } from './exclusive-task.ts';
@@ -27,7 +36,7 @@ export interface MigrateOptions {
   readonly access: MysqlAccess;
   /** Whose tables there shall be; those of kinds that are not optional are made in any case. */
   readonly kinds: readonly KindDefinition[];
-  readonly tableNames: TableNames;
+  readonly tableNames: TableNamesSetting;
   readonly readOriginal: ReadOriginal;
   readonly clock: Clock;
   /** One progress line for the user. */
@@ -74,8 +83,9 @@ export async function migrateWithin(exclusive: Exclusive, options: MigrateOption
 }
 
 /** The statements that `migrate` would run now, without running any. */
-export function planMigration(options: MigrateOptions): Promise<readonly string[]> {
-  return withConnection(options, async (connection) => {
+export function planMigration(asked: MigrateOptions): Promise<readonly string[]> {
+  return withConnection(asked, async (connection) => {
+    const options = await withNames(connection, asked);
     const tables = await readTables(connection);
     const known = tables.has(LEDGER_TABLE);
     const pending = pendingOf(options, known ? await readLedger(connection) : new Map<string, LedgerEntry>());
@@ -117,8 +127,9 @@ async function prepareLedger(connection: MigrationConnection): Promise<void> {
     await connection.run(statement);
 }
 
-async function run(exclusive: Exclusive, options: MigrateOptions): Promise<MigrationReport> {
+async function run(exclusive: Exclusive, asked: MigrateOptions): Promise<MigrationReport> {
   const { connection } = exclusive;
+  const options = await withNames(connection, asked);
   const gate = await readGate(connection);
   const ledger = await readLedger(connection);
   if (isNewerButSuited(gate.range, ledger, options)) {
@@ -142,37 +153,49 @@ async function run(exclusive: Exclusive, options: MigrateOptions): Promise<Migra
     await applyMigration(connection, migration, { entry: ledger.get(migration.name), holder, before });
     applied.push(migration.name);
   }
+  const taken = await takeOverRows(adoptionHost(exclusive, options));
   await connection.execute('UPDATE `ingester_gate` SET `table_names` = ? WHERE `id` = 1', [options.tableNames]);
   if (!lent) await connection.transaction(() => openGate(connection, HOLDER));
   const { range } = await readGate(connection);
-  return { applied, adopted: adoption.tables, warnings: adoption.warnings, schema: range };
+  return { applied, adopted: [...adoption.tables, ...taken], warnings: adoption.warnings, schema: range };
+}
+
+/** Which names the tables have is known before anything else is. */
+type NamedOptions = MigrateOptions & { readonly tableNames: TableNames };
+
+async function withNames(session: SqlSession, options: MigrateOptions): Promise<NamedOptions> {
+  await refuseOldServer(session);
+  return { ...options, tableNames: await resolveTableNames(session, options.tableNames) };
 }
 
 async function adopt(
-  { connection, pass }: Exclusive,
-  options: MigrateOptions,
+  exclusive: Exclusive,
+  options: NamedOptions,
   pending: readonly Migration[],
 ): ReturnType<typeof adoptTables> {
-  const { tableNames, readOriginal, clock, progress = () => undefined, restFactor = 1 } = options;
+  const { connection } = exclusive;
   const wanted = wantedTables(pending);
   const tables = await readTables(connection);
   const adoptable = tablesToAdopt(wanted, tables);
-  refuseProblems(adoptable, wanted.length === 0 ? [] : await strangeNames(connection, tables, tableNames));
-  const kinds = kindsUnder(tableNames);
+  refuseProblems(adoptable, wanted.length === 0 ? [] : await strangeNames(connection, tables, options.tableNames));
+  return adoptTables(adoptable, adoptionHost(exclusive, options));
+}
+
+function adoptionHost({ connection, pass }: Exclusive, options: NamedOptions): AdoptionHost {
+  const { tableNames, readOriginal, clock, progress = () => undefined, restFactor = 1 } = options;
   const transaction = <T>(work: (session: SqlSession) => Promise<T>): Promise<T> =>
     connection.transaction(async () => {
       await pass(connection);
       return work(connection);
     });
-  const host = { connection, kinds, readOriginal, clock, restFactor, progress, transaction };
-  return adoptTables(adoptable, host);
+  return { connection, kinds: kindsUnder(tableNames), readOriginal, clock, restFactor, progress, transaction };
 }
 
 /** A newer schema that still suits this program is left alone: a roll-back must not fail because of it. */
 function isNewerButSuited(
   range: SchemaRange,
   ledger: ReadonlyMap<string, LedgerEntry>,
-  options: MigrateOptions,
+  options: NamedOptions,
 ): boolean {
   const own = Math.max(...migrationsOf(options).map(({ version }) => version?.number ?? 0));
   const known = new Set([...knownMigrationNames(), ...migrationsOf(options).map(({ name }) => name)]);
@@ -183,11 +206,11 @@ function isNewerButSuited(
   return true;
 }
 
-function migrationsOf({ kinds, tableNames, migrations }: MigrateOptions): readonly Migration[] {
+function migrationsOf({ kinds, tableNames, migrations }: NamedOptions): readonly Migration[] {
   return migrations ?? migrationsFor(kinds, tableNames);
 }
 
-function pendingOf(options: MigrateOptions, ledger: ReadonlyMap<string, LedgerEntry>): readonly Migration[] {
+function pendingOf(options: NamedOptions, ledger: ReadonlyMap<string, LedgerEntry>): readonly Migration[] {
   const migrations = migrationsOf(options);
   const changed = migrations.find(({ name, checksum }) => (ledger.get(name)?.checksum ?? checksum) !== checksum);
   if (changed !== undefined) throw new MigrationChangedError(changed.name);
@@ -218,7 +241,7 @@ export class TableNamesError extends CodedError {
     super(
       'TABLE_NAMES_CHANGED',
       `The tables of this database are named in ${stored}, and metadataStorage.tableNames is ${configured}. ` +
-        `Set it to ${stored}; tables are never renamed.`,
+        `Set it to ${stored}, or to auto; tables are never renamed.`,
     );
   }
 }

@@ -2,7 +2,7 @@
 // breaks loses the lock, and then nothing more is done either.
 import { type Connection, createConnection, type ResultSetHeader, type RowDataPacket } from 'mysql2/promise';
 import { sha256Hex } from '../../../base/hash.ts';
-import { TaskLockedError } from '../../task-errors.ts';
+import { TaskLockedError } from '../../errors.ts';
 import { Calls, hangUp } from '../deadline.ts';
 import { type MysqlAccess, passwordOf, type SqlParameter, type SqlSession, sessionSetup, sslOptions } from '../pool.ts';
 

@@ -2,9 +2,10 @@
 // says of itself; then one statement changes places. Readers see the one state or the other.
 
 import { CodedError } from '../../../base/errors.ts';
-import type { TableNames } from '../../../kinds/kind-names.ts';
+import type { TableNames, TableNamesSetting } from '../../../kinds/kind-names.ts';
 import { ownTables } from '../schema/own-tables.ts';
 import { quoted } from '../schema/statements.ts';
+import { resolveTableNames } from '../schema/table-naming.ts';
 import { copyTable, qualified, sumTable } from './copy-table.ts';
 import { attemptOf, type Exclusive, type ExclusiveTask, exclusively } from './exclusive-task.ts';
 import { withGateClosed } from './gate-control.ts';
@@ -14,7 +15,7 @@ import { type Snapshot, SnapshotDamagedError, SnapshotStore } from './snapshot-s
 export interface RestoreSnapshotOptions extends WholeTaskOptions {
   /** Where snapshots lie. */
   readonly database: string;
-  readonly tableNames: TableNames;
+  readonly tableNames: TableNamesSetting;
   readonly id: string;
   /** What is to become of ended objects that the snapshot does not have as they ended. */
   readonly newer: 'refuse' | 'discard';
@@ -114,7 +115,9 @@ async function exchange(
   { tableNames, mysql: { database } }: RestoreSnapshotOptions,
 ): Promise<string> {
   const name = (table: string): string => qualified({ database, table });
-  const away = (await ownTables(connection, tableNames)).map((table) => `${name(table)} TO ${name(OLD + table)}`);
+  const away = (await ownTables(connection, await resolveTableNames(connection, tableNames))).map(
+    (table) => `${name(table)} TO ${name(OLD + table)}`,
+  );
   const here = tables.map(({ table }) => `${name(NEW + table)} TO ${name(table)}`);
   return `RENAME TABLE ${[...away, ...here].join(', ')}`;
 }
@@ -139,7 +142,7 @@ async function endedSince(
 ): Promise<Record<string, number>> {
   const inSnapshot = new Set(snapshot.tables.map(({ table }) => table));
   const lost: Record<string, number> = {};
-  for (const table of await kindTables(connection, options.tableNames)) {
+  for (const table of await kindTables(connection, await resolveTableNames(connection, options.tableNames))) {
     const other = qualified(store.tableOf(snapshot.id, table));
     const [row] = inSnapshot.has(table)
       ? await connection.query(

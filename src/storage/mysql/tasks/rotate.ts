@@ -6,6 +6,7 @@ import { CodedError, messageOf } from '../../../base/errors.ts';
 import { passGate } from '../gate.ts';
 import { type MysqlOptions, MysqlPool, type SqlSession } from '../pool.ts';
 import { pageEnd } from '../read/page-end.ts';
+import { TableNaming } from '../schema/table-naming.ts';
 import { attemptOf, type ExclusiveTask, exclusively } from './exclusive-task.ts';
 import { type Page, runBackfill } from './table-walk.ts';
 
@@ -76,7 +77,9 @@ async function rotateAll(options: RotateOptions, pass: Pass): Promise<RotationRe
   const totals = { rows: 0, changed: 0 };
   const problems: string[] = [];
   try {
-    for (const kind of options.kinds.filter(({ sensitive }) => sensitive.length > 0)) {
+    const naming = new TableNaming();
+    for (const sealed of options.kinds.filter(({ sensitive }) => sensitive.length > 0)) {
+      const kind = await pool.read((session) => naming.of(session, sealed));
       const walked = await rotateKind(transaction, kind, options);
       totals.rows += walked.rows;
       totals.changed += walked.changed;

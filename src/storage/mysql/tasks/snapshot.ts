@@ -2,10 +2,11 @@
 // that was cut short is thrown away by the next run.
 
 import type { Clock } from '../../../base/clock.ts';
-import type { TableNames } from '../../../kinds/kind-names.ts';
+import type { TableNamesSetting } from '../../../kinds/kind-names.ts';
 import { readGate } from '../gate.ts';
 import type { MysqlOptions } from '../pool.ts';
 import { ownTables } from '../schema/own-tables.ts';
+import { resolveTableNames } from '../schema/table-naming.ts';
 import { copyTable, PAGE_ROWS, type QualifiedTable, sumTable, type Walk } from './copy-table.ts';
 import { attemptOf, type Exclusive, type ExclusiveTask, exclusively } from './exclusive-task.ts';
 import { withGateClosed } from './gate-control.ts';
@@ -33,7 +34,7 @@ export interface WholeTaskOptions {
 export interface SnapshotOptions extends WholeTaskOptions {
   /** Where snapshots lie. */
   readonly database: string;
-  readonly tableNames: TableNames;
+  readonly tableNames: TableNamesSetting;
   readonly id: string;
   readonly reason: string;
   readonly retention: Retention;
@@ -98,7 +99,7 @@ async function copyAll(exclusive: Exclusive, store: SnapshotStore, options: Snap
   });
   const tables: SnapshotTable[] = [];
   const different: string[] = [];
-  for (const table of await ownTables(connection, options.tableNames)) {
+  for (const table of await ownTables(connection, await resolveTableNames(connection, options.tableNames))) {
     const from: QualifiedTable = { database: mysql.database, table };
     const to = store.tableOf(id, table);
     await copyTable(connection, from, to, walkOf(exclusive, options, `${table}, copied`));

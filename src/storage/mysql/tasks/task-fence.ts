@@ -2,8 +2,7 @@
 // reads that row first and keeps it until it commits; a newer attempt updates the row, which waits for the transactions
 // under way and fails all later ones of the attempt before.
 import { redact } from '../../../base/redact.ts';
-import { StorageSchemaMissingError } from '../../errors.ts';
-import { TaskSupersededError } from '../../task-errors.ts';
+import { StorageSchemaMissingError, TaskSupersededError } from '../../errors.ts';
 import type { SqlRow, SqlSession } from '../pool.ts';
 import { createTable } from '../schema/tables.ts';
 

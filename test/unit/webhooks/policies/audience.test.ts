@@ -1,7 +1,7 @@
 // Where any client may ask, no answer holds what the webhook knows from elsewhere.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { INGESTER_GROUP } from '../../../../src/api/ingester.ts';
+import { INGESTER_GROUP } from '../../../../src/api/ingester/spec.ts';
 import type { JsonObject } from '../../../../src/base/json.ts';
 import { archivedName } from '../../../../webhooks/policies/archived-name.ts';
 import { contentDowngrade } from '../../../../webhooks/policies/content-downgrade.ts';
@@ -55,7 +55,10 @@ const cases: readonly { rule: ValidatingPolicy; request: JsonObject; secret: Reg
     secret: /5\.0\.5/,
   },
   {
-    rule: crdDowngrade({ hasObjects: () => Promise.resolve('some') }, record),
+    rule: crdDowngrade(
+      { hasObjects: () => Promise.resolve('some'), heldPlaces: (_resource, places) => Promise.resolve(places) },
+      record,
+    ),
     request: create('apiextensions.k8s.io', 'customresourcedefinitions', { spec: crdSpec({}) }),
     secret: /secretField/,
   },

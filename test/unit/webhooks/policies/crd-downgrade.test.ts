@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Recorded, RecordedCrd } from '../../../../src/api/admission-record.ts';
+import { hasValueAt, type Place } from '../../../../src/api/place.ts';
 import type { JsonObject, JsonValue } from '../../../../src/base/json.ts';
 import { crdDowngrade } from '../../../../webhooks/policies/crd-downgrade.ts';
 import type { ValidatingPolicy } from '../../../../webhooks/policy.ts';
@@ -10,12 +11,23 @@ import { assertDenied, assertWarned, verdictOf } from '../../../support/policies
 
 type Answer = 'some' | 'none' | 'unknown';
 
+/** `some` holds every value that is asked for, unless the object says what there is. */
 class FakeCensus {
   readonly asked: ServedResource[] = [];
   readonly #answer: Answer;
+  readonly #object: JsonObject | undefined;
 
-  constructor(answer: Answer) {
+  constructor(answer: Answer, object?: JsonObject) {
     this.#answer = answer;
+    this.#object = object;
+  }
+
+  heldPlaces(resource: ServedResource, places: readonly Place[]): Promise<readonly Place[] | 'unknown'> {
+    this.asked.push(resource);
+    if (this.#answer === 'unknown') return Promise.resolve('unknown');
+    if (this.#answer === 'none') return Promise.resolve([]);
+    const held = places.filter((place) => this.#object === undefined || hasValueAt(this.#object, place));
+    return Promise.resolve(held);
   }
 
   hasObjects(resource: ServedResource): Promise<Answer> {
@@ -59,7 +71,7 @@ describe('rule crd-downgrade', () => {
     const census = new FakeCensus('some');
     assertDenied(
       await verdictOf(crdDowngrade(census, aRecord()), update(crd(both), crd(less))),
-      /^v2: spec\.b: property removed; it has objects; to permit it set annotation michelangelo\/allow-downgrade=[0-9a-f]{12}$/,
+      /^v2: spec\.b: property removed; it has objects with a value there; to permit it set annotation michelangelo\/allow-downgrade=[0-9a-f]{12}$/,
     );
     assert.deepEqual(census.asked, [{ group: 'michelangelo.api', plural: 'models', version: 'v2' }]);
   });
@@ -76,9 +88,27 @@ describe('rule crd-downgrade', () => {
     assert.deepEqual(census.asked, []);
   });
 
-  it('warns of the removal where there is neither an object nor an archived row', async () => {
+  it('warns of the removal where no object has a value there', async () => {
     const verdict = await verdictOf(crdDowngrade(new FakeCensus('none'), aRecord()), update(crd(both), crd(less)));
-    assertWarned(verdict, /property removed; it has no objects/);
+    assertWarned(verdict, /property removed; it has no objects with a value there/);
+    const census = new FakeCensus('some', { spec: { a: 'x' } });
+    assertWarned(await verdictOf(crdDowngrade(census, aRecord()), update(crd(both), crd(less))), /no objects with a/);
+  });
+
+  it('names of several removals those that objects have a value for', async () => {
+    const census = new FakeCensus('some', { spec: { b: 'x' } });
+    const request = update(crd(both), crd({}));
+    assertDenied(await verdictOf(crdDowngrade(census, aRecord()), request), /^v2: spec\.b: property removed; it has/);
+  });
+
+  it('counts every object, archived ones too, where more than a part of the schema goes', async () => {
+    const request = update(crd(both), crd(both, {}, { name: 'v3' }));
+    const census = new FakeCensus('some', {});
+    assertDenied(
+      await verdictOf(crdDowngrade(census, aRecord()), request),
+      /^v2: version removed.*; it has objects; to permit/,
+    );
+    assertWarned(await verdictOf(crdDowngrade(new FakeCensus('none'), aRecord()), request), /; it has no objects$/);
   });
 
   it('asks nothing and says nothing where nothing is removed', async () => {
@@ -154,6 +184,7 @@ describe('rule crd-downgrade, for a CRD that is created', () => {
   };
   const noCensus = {
     hasObjects: (): Promise<Answer> => assert.fail('a CRD that is created has no objects to be listed'),
+    heldPlaces: (): Promise<never> => assert.fail('a CRD that is created has no objects to be listed'),
   };
   const ruleFor = (crdBefore: Recorded<RecordedCrd>): ValidatingPolicy =>
     crdDowngrade(noCensus, aRecord(undefined, crdBefore));

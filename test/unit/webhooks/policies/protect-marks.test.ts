@@ -90,6 +90,20 @@ describe('rule protect-marks', () => {
       assert.deepEqual(access.asked, []);
     });
 
+    const admitted = mark === EVICT;
+    it(`${admitted ? 'admits' : 'refuses'} a new object with ${mark} where the setting is allow`, async () => {
+      const access = new FakeAccess('no');
+      const verdict = await verdictOf(protectMarks(access, 'allow'), { object: model({ [mark]: 'true' }) });
+      assert.equal(verdict.allowed, admitted);
+      assert.deepEqual(access.asked, []);
+      assertDenied(
+        await verdictOf(protectMarks(access, 'allow'), {
+          object: model({ [mark]: 'true', [DELETING]: 'true' }),
+        }),
+        /a new object must not carry michelangelo\/Deleting/,
+      );
+    });
+
     it(`warns of values of ${mark} that do nothing, once, when they are written`, async () => {
       const rule = protectMarks(new FakeAccess('no'), 'deny');
       for (const value of ['True', 'yes', '1', 'TRUE', ' true']) {

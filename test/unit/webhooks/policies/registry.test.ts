@@ -17,7 +17,7 @@ const policies = validatingPolicies(
   },
   {
     access: { mayDelete: () => Promise.resolve('no') },
-    census: { hasObjects: () => Promise.resolve('some') },
+    census: { hasObjects: () => Promise.resolve('some'), heldPlaces: () => Promise.resolve('unknown') },
     tombstones: { find: () => ({ uid: 'a-uid', end: 'evicted', versions: [] }) },
     record: aRecord(),
     bounds: { permitted: () => Promise.resolve('anything') },

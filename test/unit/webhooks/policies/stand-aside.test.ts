@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { JsonObject } from '../../../../src/base/json.ts';
-import { standAside } from '../../../../webhooks/policies/stand-aside.ts';
+import { standAside } from '../../../../webhooks/policy.ts';
 import { aRequest } from '../../../support/review.ts';
 
 const model = (metadata: JsonObject = {}, more: JsonObject = {}): JsonObject => ({

@@ -1,0 +1,3 @@
+module michelangelo.api/ingester/kind/pause
+
+go 1.26.0

@@ -1,0 +1,90 @@
+// Which parts of the installation do their work now: each is asked, with the rights of the user who runs the command.
+import { sleep, systemClock, within } from '../../base/clock.ts';
+import { messageOf } from '../../base/errors.ts';
+import type { Configuration } from '../../config/schema.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import { isKubeError } from '../../kube/errors.ts';
+import { whyUnguarded } from '../../sync/probe.ts';
+import type { IngesterStatus } from '../../sync/status/status.ts';
+import { StoredObjects } from './stored-objects.ts';
+
+export interface PartState {
+  readonly part: 'reconciler' | 'MySQL' | 'admission' | 'query API';
+  /** `absent` is no failure: the part is not installed. */
+  readonly state: 'works' | 'fails' | 'unknown' | 'absent';
+  readonly reason: string;
+}
+
+/** The reconciler writes every five seconds. */
+export const OLD_MS = 15_000;
+/** A part that is there answers the API server within this; the whole answer comes within 15 seconds. */
+const ANSWER_MS = 10_000;
+/** A reconciler that works has written again within this. */
+const WRITTEN_MS = 7000;
+const BETWEEN_LOOKS_MS = 500;
+const never = new AbortController().signal;
+
+export function reconcilerState({ instance }: IngesterStatus, ageMs: number): PartState {
+  const age = Math.max(0, Math.round(ageMs / 1000));
+  if (ageMs <= OLD_MS)
+    return { part: 'reconciler', state: 'works', reason: `${instance} wrote the status ${age} s ago` };
+  const reason = `does not run, or cannot reach the API server: nothing was written for ${age} s`;
+  return { part: 'reconciler', state: 'fails', reason };
+}
+
+export function storageState({ storage }: IngesterStatus, reconciler: PartState): PartState {
+  if (reconciler.state !== 'works') {
+    return { part: 'MySQL', state: 'unknown', reason: 'only a reconciler that runs knows' };
+  }
+  if (storage.problem === undefined) return { part: 'MySQL', state: 'works', reason: 'answers the reconciler' };
+  return { part: 'MySQL', state: 'fails', reason: `${storage.problem} (since ${storage.since ?? 'the start'})` };
+}
+
+/** By the dry run of a create, so that it is the same for the webhook and for the policies instead of it. */
+export async function admissionState(client: KubeClient, namespace: string): Promise<PartState> {
+  const part = 'admission';
+  try {
+    const limit = { clock: systemClock, timeoutMs: ANSWER_MS };
+    const silent = (): string => `the API server gave no answer within ${ANSWER_MS / 1000} s`;
+    const reason = await within(limit, () => whyUnguarded(client, namespace), silent);
+    if (reason !== undefined) return { part, state: 'fails', reason };
+    return { part, state: 'works', reason: 'new objects get the finalizer' };
+  } catch (error) {
+    const reason = messageOf(error);
+    const refused = ['Forbidden', 'NotFound', 'Invalid', 'Refused', 'Unauthorized', 'Conflict'] as const;
+    if (!refused.some((each) => isKubeError(error, each))) return { part, state: 'fails', reason };
+    return { part, state: 'unknown', reason: `it takes the right to create projects in ${namespace}: ${reason}` };
+  }
+}
+
+/** By its discovery, which is answered to every user, and without MySQL. */
+export async function queryState(configuration: Configuration): Promise<PartState> {
+  const part = 'query API';
+  const objects = new StoredObjects(configuration);
+  try {
+    await objects.discovery(AbortSignal.timeout(ANSWER_MS));
+    return { part, state: 'works', reason: 'answers' };
+  } catch (error) {
+    const reason = messageOf(error);
+    if (isKubeError(error, 'NotFound')) return { part, state: 'absent', reason: 'is not installed' };
+    return { part, state: isKubeError(error, 'Forbidden') ? 'unknown' : 'fails', reason };
+  } finally {
+    await objects.close();
+  }
+}
+
+/** The age by the clock of this machine, which may be wrong: an old status counts as old once no newer one comes. */
+export async function confirmedAgeMs(
+  first: IngesterStatus,
+  read: () => Promise<IngesterStatus>,
+): Promise<{ readonly status: IngesterStatus; readonly ageMs: number }> {
+  const ageOf = ({ at }: IngesterStatus): number => systemClock.now().getTime() - Date.parse(at);
+  if (ageOf(first) <= OLD_MS && ageOf(first) >= 0) return { status: first, ageMs: ageOf(first) };
+  const until = systemClock.monotonicMs() + WRITTEN_MS;
+  while (systemClock.monotonicMs() < until) {
+    await sleep(systemClock, BETWEEN_LOOKS_MS, never);
+    const status = await read();
+    if (status.at !== first.at) return { status, ageMs: 0 };
+  }
+  return { status: first, ageMs: Math.max(ageOf(first), OLD_MS + 1) };
+}

@@ -1,0 +1,108 @@
+// What every command that looks for objects of a kind can be told to look for.
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { parseDurationMs } from '../../base/duration.ts';
+import type { KindName } from '../../kinds/kind-names.ts';
+import type { Session } from './session.ts';
+
+export interface FilterFlags {
+  readonly allNamespaces: boolean;
+  readonly selector?: string;
+  readonly fieldSelector?: string;
+  readonly source: string;
+  readonly namePrefix?: string;
+  readonly owner?: string;
+  readonly createdAfter?: string;
+  readonly createdBefore?: string;
+  readonly updatedAfter?: string;
+  readonly updatedBefore?: string;
+}
+
+const times = [
+  ['--created-after <time>', 'a time such as 2026-01-31T12:00:00Z, a day, or how long ago: 90m, 36h, 7d, 2w'],
+  ['--created-before <time>', 'the end of the range'],
+  ['--updated-after <time>', 'the same of the time at which MySQL took the last state'],
+  ['--updated-before <time>', 'the end of the range'],
+] as const;
+
+export function addFilterOptions(command: Command): Command {
+  command
+    .option('-A, --all-namespaces', 'in every namespace that you may list', false)
+    .option('-l, --selector <selector>', "labels, as with kubectl get: 'team in (a,b),!old'")
+    .option('--field-selector <selector>', 'indexed fields: spec.algorithm=xgboost')
+    .addOption(
+      new Option('--source <source>', 'present is what is live or evicted')
+        .choices(['present', 'live', 'evicted', 'deleted', 'all'])
+        .default('present'),
+    )
+    .option('--name-prefix <text>', 'names that begin so')
+    .option('--owner <name>', 'who owns a model, a pipeline or a revision, who started a run');
+  for (const [flags, description] of times) command.option(flags, description, timeOf);
+  return command;
+}
+
+function timeOf(text: string): string {
+  const time = momentOf(text, new Date());
+  if (time === undefined) {
+    throw new InvalidArgumentError('expected 2026-01-31T12:00:00Z, 2026-01-31, or how long ago: 90m, 36h, 7d, 2w');
+  }
+  return time;
+}
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+
+/** RFC 3339 in UTC of such a time, of the beginning of a day, or of so long before now; undefined for anything else. */
+export function momentOf(text: string, now: Date): string | undefined {
+  const given = /^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T00:00:00Z` : text;
+  if (/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/.test(given)) {
+    return Number.isNaN(Date.parse(given)) ? undefined : given;
+  }
+  const time = now.getTime() - (spanMs(text) ?? Number.NaN);
+  // Nothing was stored before 1970.
+  return time >= 0 ? new Date(time).toISOString() : undefined;
+}
+
+/** A duration with weeks and days before its hours: `2w`, `1d12h`. */
+function spanMs(text: string): number | undefined {
+  const [, weeks = '0', days = '0', rest = ''] = /^(?:(\d+)w)?(?:(\d+)d)?(.*)$/.exec(text) ?? [];
+  const restMs = rest === '' && text !== '' ? 0 : parseDurationMs(rest);
+  return restMs === undefined ? undefined : (Number(weeks) * 7 + Number(days)) * DAY_MS + restMs;
+}
+
+/** The parameters of the query API that say the same. */
+export function filterQuery(flags: FilterFlags): Readonly<Record<string, string>> {
+  const {
+    source,
+    namePrefix,
+    owner,
+    createdAfter,
+    createdBefore,
+    updatedAfter,
+    updatedBefore,
+    selector,
+    fieldSelector,
+  } = flags;
+  const times = { createdAfter, createdBefore, updatedAfter, updatedBefore };
+  return definedOf({ source, namePrefix, owner, ...times, labelSelector: selector, fieldSelector });
+}
+
+export function definedOf(parts: Readonly<Record<string, string | undefined>>): Readonly<Record<string, string>> {
+  return Object.fromEntries(Object.entries(parts).filter((entry): entry is [string, string] => entry[1] !== undefined));
+}
+
+export function listPath(
+  { namespace }: Pick<Session, 'namespace'>,
+  { plural }: KindName,
+  { allNamespaces }: Pick<FilterFlags, 'allNamespaces'>,
+): string {
+  return allNamespaces ? `/${plural}` : `/namespaces/${encodeURIComponent(namespace)}/${plural}`;
+}
+
+/** For options that may be repeated. */
+export function collect(value: string, before: readonly string[] = []): readonly string[] {
+  return [...before, value];
+}
+
+export function wholeNumber(text: string): number {
+  if (!/^[1-9]\d{0,8}$/.test(text)) throw new InvalidArgumentError('It is a whole number from 1 on.');
+  return Number(text);
+}

@@ -1,0 +1,160 @@
+// Which row an object has, found under the locks of the rows that it might be.
+//
+// An object keeps the row it has, whatever its annotation says by now. A new one gets the row of its key: a free one, or
+// that of the object which had the name and the key before it, as after a move to another cluster. Versions of two
+// clusters do not compare, so of two objects the later one is newer: by its creation, within a second by its version.
+// A row is not taken from an object of another name, nor from one that was evicted: it may be the only copy. The object
+// then has a row under its own uid, which it can always have.
+import type { KindDefinition } from '../../../api/kind.ts';
+import { padded } from '../chunks.ts';
+import type { SqlSession } from '../pool.ts';
+import { otherKeys } from '../read/row-keys.ts';
+import { FOREIGN_SQL, rowStateNumber, STATE_SQL, statementsFor } from '../schema/statements.ts';
+import { tablesOf } from '../schema/tables.ts';
+import { fromSqlTime, toSqlTime } from '../sql-time.ts';
+import type { PendingWrite } from './pending-write.ts';
+
+export interface LockedRow {
+  readonly resourceVersion: string;
+  readonly state: number;
+  readonly labelsHash: Buffer | null;
+  readonly annotationsHash: Buffer | null;
+  /** The original wrote it since. */
+  readonly foreign: boolean;
+  /** Undefined where it is the key. */
+  readonly objectUid: string | undefined;
+}
+
+export interface Placed {
+  readonly write: PendingWrite;
+  readonly key: string;
+  /** The row that the object has; `of a later one`: a later object has it. */
+  readonly stored: LockedRow | 'of a later one' | undefined;
+  /** The key that it was to have, and that another object has. */
+  readonly taken?: string;
+}
+
+export async function place(
+  session: SqlSession,
+  kind: KindDefinition,
+  writes: readonly PendingWrite[],
+): Promise<readonly Placed[]> {
+  const keyed = writes.flatMap(({ row }) => (row.key === undefined ? [] : [row.key]));
+  const rows = await lockRows(session, kind, [...writes.map(({ row }) => row.uid), ...keyed]);
+  const isOwn = ({ row }: PendingWrite): boolean => hasObject(rows.get(row.uid), undefined);
+  const keys = await otherKeys(
+    session,
+    kind,
+    writes.filter((write) => !isOwn(write)).map(({ row }) => row.uid),
+  );
+  const unlocked = [...keys.values()].filter((key) => !rows.has(key));
+  const all = new Map([...rows, ...(await lockRows(session, kind, unlocked))]);
+  const placed: Placed[] = [];
+  for (const write of writes) {
+    const { uid } = write.row;
+    const moved = keys.get(uid);
+    if (isOwn(write)) placed.push({ write, key: uid, stored: all.get(uid) });
+    else if (moved !== undefined && hasObject(all.get(moved), uid))
+      placed.push({ write, key: moved, stored: all.get(moved) });
+    else placed.push(await placeNew(session, kind, write, all));
+  }
+  return placed;
+}
+
+function hasObject(row: LockedRow | undefined, objectUid: string | undefined): boolean {
+  return row !== undefined && row.objectUid === objectUid;
+}
+
+async function lockRows(
+  session: SqlSession,
+  kind: KindDefinition,
+  keys: readonly string[],
+): Promise<ReadonlyMap<string, LockedRow>> {
+  if (keys.length === 0) return new Map();
+  const parameters = padded(keys);
+  const rows = await session.query(statementsFor(kind).lock(parameters.length), parameters);
+  return new Map(
+    rows.map(([key, resourceVersion, state, labelsHash, annotationsHash, foreign, objectUid]) => [
+      String(key),
+      {
+        resourceVersion: String(resourceVersion),
+        state: Number(state),
+        labelsHash: Number(foreign) === 1 ? null : (labelsHash as Buffer | null),
+        annotationsHash: Number(foreign) === 1 ? null : (annotationsHash as Buffer | null),
+        foreign: Number(foreign) === 1,
+        objectUid: typeof objectUid === 'string' ? objectUid : undefined,
+      },
+    ]),
+  );
+}
+
+/** Of an object that has no row: where another one has the row of its key, that one may have to give it up. */
+async function placeNew(
+  session: SqlSession,
+  kind: KindDefinition,
+  write: PendingWrite,
+  rows: ReadonlyMap<string, LockedRow>,
+): Promise<Placed> {
+  const { uid, key = uid } = write.row;
+  if (!rows.has(key)) return { write, key, stored: undefined };
+  const holder = await readHolder(session, kind, key);
+  const sameName = holder.namespace === write.row.namespace && holder.name === write.row.name;
+  if (sameName && !isLater(write, holder)) return { write, key, stored: 'of a later one' };
+  if (sameName && (holder.state === rowStateNumber('live') || holder.state === rowStateNumber('deleted'))) {
+    await removeRow(session, kind, key);
+    return { write, key, stored: undefined };
+  }
+  const squatter = rows.get(uid)?.objectUid;
+  if (squatter !== undefined) await moveRow(session, kind, uid, squatter);
+  return { write, key: uid, stored: undefined, ...(key === uid ? {} : { taken: key }) };
+}
+
+/** An object that was told the uid of this one for its key gives it up: a uid is first of all that of its own object. */
+async function moveRow(session: SqlSession, kind: KindDefinition, from: string, to: string): Promise<void> {
+  const [main = kind.table, ...pairs] = tablesOf(kind);
+  await session.execute(`UPDATE \`${main}\` SET \`uid\` = ?, \`object_uid\` = NULL WHERE \`uid\` = ?`, [to, from]);
+  for (const table of pairs)
+    await session.execute(`UPDATE \`${table}\` SET \`obj_uid\` = ? WHERE \`obj_uid\` = ?`, [to, from]);
+}
+
+interface Holder {
+  readonly namespace: string;
+  readonly name: string;
+  /** RFC 3339. */
+  readonly createTime: string;
+  readonly resourceVersion: bigint;
+  readonly state: number;
+  readonly foreign: boolean;
+}
+
+async function readHolder(session: SqlSession, kind: KindDefinition, key: string): Promise<Holder> {
+  const [row = []] = await session.query(
+    `SELECT \`namespace\`, \`name\`, \`create_time\`, CAST(\`res_version\` AS CHAR), ${STATE_SQL}, ${FOREIGN_SQL} ` +
+      `FROM \`${kind.table}\` WHERE \`uid\` = ? FOR UPDATE`,
+    [key],
+  );
+  const [namespace, name, createTime, resourceVersion, state, foreign] = row;
+  return {
+    namespace: String(namespace),
+    name: String(name),
+    createTime: fromSqlTime(String(createTime)),
+    resourceVersion: BigInt(String(resourceVersion)),
+    state: Number(state),
+    foreign: Number(foreign) === 1,
+  };
+}
+
+/** What the original wrote of the very object, without saying whose row it is, is as new as its version. */
+function isLater({ row }: PendingWrite, holder: Holder): boolean {
+  const created = fromSqlTime(toSqlTime(row.createTime));
+  if (created !== holder.createTime) return created > holder.createTime;
+  const version = BigInt(row.resourceVersion);
+  return version > holder.resourceVersion || (holder.foreign && version === holder.resourceVersion);
+}
+
+/** With its labels and annotations; another takes its place in the same transaction. */
+export async function removeRow(session: SqlSession, kind: KindDefinition, key: string): Promise<void> {
+  const [main = kind.table, ...pairs] = tablesOf(kind);
+  for (const table of pairs) await session.execute(`DELETE FROM \`${table}\` WHERE \`obj_uid\` = ?`, [key]);
+  await session.execute(`DELETE FROM \`${main}\` WHERE \`uid\` = ?`, [key]);
+}

@@ -1,0 +1,115 @@
+// `ingester status` while parts die: it knows each within fifteen seconds, and its exit code says so.
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { kubeconfigText } from '../../hack/local/kubeconfig.ts';
+import { runCommand } from '../../hack/local/run-command.ts';
+import { startTcpProxy } from '../../hack/local/tcp-proxy.ts';
+import { eventually } from '../support/eventually.ts';
+import { type Ran, runIngester } from '../support/ingester.ts';
+import { type QueryServer, startQueryServer } from '../support/query-server.ts';
+import { useBundle } from '../support/use-bundle.ts';
+
+const pluginFile = join(import.meta.dirname, '../../src/kubectl-ingester.ts');
+const KNOWN_MS = 15_000;
+const works = (part: string): RegExp => new RegExp(`^${part} +works `, 'm');
+const fails = (part: string): RegExp => new RegExp(`^${part} +FAILS `, 'm');
+
+describe('ingester status', () => {
+  const bundle = useBundle();
+  const status = (env = {}): Promise<Ran> => runIngester(bundle(), ['status'], { env });
+  const plugin = (...args: readonly string[]) =>
+    runCommand(process.execPath, [pluginFile, ...args, '--kubeconfig', bundle().controlPlane.kubeconfig], {
+      env: process.env,
+    });
+  let query: QueryServer | undefined;
+  before(async () => {
+    await eventually(async () => assert.match((await status()).stdout, /^query API +absent /m));
+    assert.equal((await status()).code, 0, 'a part that is not installed is no failure');
+    const { code, stderr } = await plugin('get', 'model', 'none');
+    assert.deepEqual([code, stderr.includes('This cluster has no query API')], [6, true], stderr);
+    query = await startQueryServer(bundle());
+  });
+  after(() => query?.stop());
+
+  /** Everything works before and after; within the time that users are promised the part is known to fail. */
+  async function knows(
+    part: string,
+    { kill, heal }: Record<'kill' | 'heal', () => Promise<unknown>>,
+    how = fails(part),
+  ): Promise<string> {
+    const well = async (): Promise<void> => {
+      const { code, stdout, stderr } = await status();
+      for (const each of ['reconciler', 'MySQL', 'admission', 'query API']) assert.match(stdout, works(each));
+      assert.equal(code, 0, stderr);
+    };
+    await eventually(well);
+    await kill();
+    const killed = performance.now();
+    let failed: Ran | undefined;
+    await eventually(async () => {
+      const asked = performance.now();
+      const ran = await status();
+      assert.match(ran.stdout, how);
+      assert.ok(asked - killed < KNOWN_MS, `known ${Math.round(asked - killed)} ms after the death`);
+      failed = ran;
+    });
+    await heal();
+    await eventually(well);
+    assert.equal(failed?.code, 1);
+    assert.match(failed.stderr, new RegExp(`${part}: .*\\[PART_FAILS\\]`));
+    return failed.stdout;
+  }
+
+  it('knows a dead MySQL, and where it should be', async () => {
+    const { databaseLink } = bundle();
+    const reason = /^MySQL +FAILS .*ECONNREFUSED from 127\.0\.0\.1, port \d+ \(mysql\.host and mysql\.port\)/m;
+    await knows('MySQL', { kill: () => databaseLink.cut(), heal: () => databaseLink.heal() }, reason);
+  });
+
+  it('knows a MySQL that is silent', async () => {
+    const { databaseLink } = bundle();
+    const kill = (): Promise<void> => {
+      databaseLink.freeze();
+      return Promise.resolve();
+    };
+    await knows('MySQL', { kill, heal: () => databaseLink.heal() });
+  });
+
+  it('knows a dead reconciler, and does not say what only the reconciler knows', async () => {
+    const { reconciler } = bundle();
+    const text = await knows('reconciler', { kill: () => reconciler.crash(), heal: () => reconciler.start() });
+    assert.match(text, /^MySQL +unknown /m);
+  });
+
+  it('knows a dead webhook', async () => {
+    const { webhook } = bundle();
+    const text = await knows('admission', { kill: () => webhook.crash(), heal: () => webhook.start() });
+    assert.match(text, /^reconciler +works /m);
+  });
+
+  it('knows a dead query API', async () => {
+    await knows('query API', {
+      kill: async () => {
+        await query?.process.crash();
+        await eventually(async () => {
+          const { code, stderr } = await plugin('get', 'models', '-A');
+          assert.deepEqual([code, stderr.includes('is registered and does not answer')], [6, true], stderr);
+        });
+      },
+      heal: () => query?.process.start() ?? Promise.resolve(),
+    });
+  });
+
+  it('names the address of an API server that does not answer, and the setting', async () => {
+    const proxy = await startTcpProxy({ host: '127.0.0.1', port: 1 });
+    const url = `https://127.0.0.1:${proxy.port}`;
+    await proxy.close();
+    const file = join(bundle().directory, 'silent.kubeconfig');
+    writeFileSync(file, kubeconfigText({ url, caPem: '', user: { name: 'none', token: 'none' } }));
+    const { code, stderr } = await status({ INGESTER_KUBERNETES_KUBECONFIG: file });
+    assert.equal(code, 1);
+    assert.ok(stderr.includes(`${url}, from kubernetes.kubeconfig ${file}`), stderr);
+  });
+});

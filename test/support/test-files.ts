@@ -1,0 +1,47 @@
+// Runs test files, each in a process of its own, and says which failed and which of them may run a second time.
+import { join, relative } from 'node:path';
+import { run } from 'node:test';
+import { spec as Spec } from 'node:test/reporters';
+
+export interface TestFiles {
+  readonly root: string;
+  /** Relative to the root; begun in this order, which the command line of Node's test runner would sort by name. */
+  readonly files: readonly string[];
+  readonly concurrency: number;
+  /** Of one file. */
+  readonly timeoutMs: number;
+  readonly signal?: AbortSignal;
+}
+
+export interface FileResults {
+  readonly passed: boolean;
+  readonly failed: readonly string[];
+  /** Milliseconds of each file that was run to its end. */
+  readonly took: ReadonlyMap<string, number>;
+}
+
+/** Prints what each test brings. */
+export async function runTestFiles({ root, files, concurrency, timeoutMs, signal }: TestFiles): Promise<FileResults> {
+  const failed = new Set<string>();
+  const took = new Map<string, number>();
+  const ended: boolean[] = [];
+  const absolute = files.map((file) => join(root, file));
+  const events = run({ cwd: root, files: absolute, concurrency, timeout: timeoutMs, ...(signal && { signal }) });
+  events.on('test:fail', ({ file }) => {
+    if (file !== undefined) failed.add(relative(root, file));
+  });
+  events.on('test:summary', ({ file, duration_ms: ms, success }) => {
+    if (file === undefined) ended.push(success);
+    else took.set(relative(root, file), ms);
+  });
+  for await (const text of events.compose(new Spec())) process.stdout.write(String(text));
+  return { passed: ended.length > 0 && ended.every(Boolean), failed: [...failed], took };
+}
+
+/** Where more files fail, something is broken. */
+const MOST = 2;
+
+/** Few files that failed on real servers, never many, and none where the run failed and no file is to blame. */
+export function filesToRepeat(failed: readonly string[]): readonly string[] {
+  return failed.length > MOST ? [] : failed;
+}
