@@ -14,7 +14,7 @@ import { Coverage } from './coverage.ts';
 import { Difference } from './difference.ts';
 import { FirstList } from './first-list.ts';
 import { type MissedDeletesContext, type MissedDeletesLimits, markMissedDeletes } from './mark-missed-deletes.ts';
-import { MissedDeletes } from './missed-deletes.ts';
+import { type Left, MissedDeletes } from './missed-deletes.ts';
 import { StoredVersions } from './stored-versions.ts';
 
 export interface CompletenessOptions extends MissedDeletesContext {
@@ -94,24 +94,36 @@ export class Completeness {
     return ended === 'refused' && result.kind === 'done' ? { kind: 'requeue-after', delayMs: REFUSED_MS } : result;
   }
 
+  /** Each by itself: a row that MySQL refuses holds up no other, and is put back alone. */
   async #endMissedDeletes(key: string): Promise<'all' | 'refused'> {
     const left = this.#missedDeletes.take(key);
+    const refused: Left[] = [];
     try {
-      for (const { last } of left) if (last !== undefined) await this.#options.storeLast(last);
-      await this.#markMissedDeletes(left.filter(({ last }) => last === undefined));
-      return 'all';
+      for (const each of left) if (!(await this.#end(key, each))) refused.push(each);
     } catch (error) {
       this.#missedDeletes.putBack(key, left);
+      throw error;
+    }
+    this.#missedDeletes.putBack(key, refused);
+    return refused.length === 0 ? 'all' : 'refused';
+  }
+
+  /** False where MySQL refuses it. */
+  async #end(key: string, left: Left): Promise<boolean> {
+    try {
+      await (left.last === undefined ? this.#markMissedDelete(left) : this.#options.storeLast(left.last));
+      return true;
+    } catch (error) {
       if (!(error instanceof RowRefusedError)) throw error;
       this.#options.logger.error({ key, err: error }, 'MySQL refuses the state that an object left with; trying again');
-      return 'refused';
+      return false;
     }
   }
 
-  async #markMissedDeletes(missed: readonly MissedDelete[]): Promise<void> {
+  async #markMissedDelete(missed: MissedDelete): Promise<void> {
     const { mayMark, onMissedDeletes } = this.#options;
-    if (missed.length === 0 || !mayMark()) return;
-    onMissedDeletes(await markMissedDeletes(this.#options, missed, 'deleted while it had no finalizer'));
+    if (mayMark())
+      onMissedDeletes(await markMissedDeletes(this.#options, [missed], 'deleted while it had no finalizer'));
   }
 
   /**

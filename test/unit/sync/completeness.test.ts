@@ -142,6 +142,21 @@ describe('an object that leaves while it waits for its turn', () => {
     assert.equal((await storage.getById(modelKind, live.metadata.uid))?.state, undefined);
     assert.deepEqual(await completeness.afterMissedDeletes(KEY, next), { kind: 'requeue-after', delayMs: 60_000 });
   });
+
+  it('does not keep alive the row of the next object of its name, which left unguarded, where MySQL refuses its own', async () => {
+    const { completeness, storage, appears, changes, leaves } = setUp({ refuses: 'last' });
+    const last = { ...terminating, spec: { algorithm: 'last' } };
+    appears(live);
+    completeness.noteFinished(live.metadata);
+    changes(live, last);
+    leaves(last);
+    const next = aModel({ uid: '99999999-0000-4000-8000-000000000001', resourceVersion: '9' });
+    await storage.upsert(toRow(modelKind, next, encodeObject));
+    appears(next);
+    leaves(next);
+    await completeness.afterMissedDeletes(KEY, () => Promise.resolve(done));
+    assert.equal((await storage.getById(modelKind, next.metadata.uid))?.state, 'deleted');
+  });
 });
 
 describe('an object of the first list', () => {
