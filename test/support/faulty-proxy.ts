@@ -8,8 +8,8 @@ import type { AddressInfo } from 'node:net';
 import type { ControlPlane } from '../../hack/local/control-plane.ts';
 
 export interface Proxied {
-  /** `version`: a list of one object, which asks for its version. */
-  readonly kind: 'list' | 'version' | 'watch' | 'other';
+  /** `version`: a list of one object, which asks for its version. `page`: a list that goes on. */
+  readonly kind: 'list' | 'page' | 'version' | 'watch' | 'other';
   readonly atMs: number;
   readonly refused: boolean;
 }
@@ -97,6 +97,7 @@ export async function startFaultyProxy(controlPlane: ControlPlane): Promise<Faul
 function kindOf({ method, url = '' }: IncomingMessage): Proxied['kind'] {
   const query = new URL(url, 'https://proxy').searchParams;
   if (method !== 'GET') return 'other';
+  if (query.has('continue')) return 'page';
   if (query.get('watch') !== 'true') {
     const limit = query.get('limit');
     return limit === null ? 'other' : limit === '1' ? 'version' : 'list';
