@@ -1,5 +1,5 @@
 // The Common Expression Language, as in Kubernetes' own validation rules. The one place that knows the library.
-import { Environment } from '@marcbachmann/cel-js';
+import { type ASTNode, Environment } from '@marcbachmann/cel-js';
 import { CodedError, messageOf } from './errors.ts';
 
 /** A condition on one object; throws CelError where it cannot be decided, such as for a key that is missing. */
@@ -12,7 +12,7 @@ export class CelError extends CodedError {
   }
 }
 
-/** Expressions come from configuration, but a mistake there must not exhaust the program. */
+/** Expressions come from configuration and from clients, and must not exhaust the program. */
 const environment = new Environment({ limits: { maxAstNodes: 1000, maxDepth: 50 } })
   .registerVariable('object', 'dyn')
   .registerVariable('now', 'google.protobuf.Timestamp');
@@ -33,6 +33,14 @@ export function parseCel(expression: string): CelCondition {
     if (typeof result !== 'boolean') throw new CelError('does not give true or false');
     return result;
   };
+}
+
+/** A node of a parsed expression, as the library has it: `op`, `args`, and where it starts. */
+export type CelNode = ASTNode;
+
+/** Parses an expression that is translated instead of evaluated; throws CelError where it is wrong. */
+export function parseCelTree(expression: string): CelNode {
+  return parsed(expression).ast;
 }
 
 function parsed(expression: string): ReturnType<typeof environment.parse> {

@@ -5,6 +5,7 @@ import { escapedPattern } from '../storage/list-query.ts';
 import { parseFieldSelector, parseLabelSelector } from '../storage/selectors.ts';
 import { QueryError } from './errors.ts';
 import type { IncludeObject } from './table.ts';
+import { whereConditions } from './where.ts';
 
 export const sources = ['live', 'evicted', 'deleted', 'all', 'present'] as const;
 /** `present`, the default, is live and evicted. */
@@ -67,6 +68,7 @@ const known: Readonly<Record<string, readonly Asked[]>> = {
   source: ['list', 'aggregate'],
   orderBy: ['list'],
   namePrefix: [...many, 'aggregate'],
+  where: [...many, 'aggregate'],
   owner: selecting,
   createdAfter: selecting,
   createdBefore: selecting,
@@ -103,7 +105,12 @@ export function parseListRequest(query: URLSearchParams, asked: Asked): ListRequ
     offset: 0,
     continue: reader.text('continue'),
     labels: parseLabelSelector(query.get('labelSelector') ?? ''),
-    where: [...fields, ...timeRanges((name) => reader.text(name)), ...named(reader.text('namePrefix'))],
+    where: [
+      ...fields,
+      ...timeRanges((name) => reader.text(name)),
+      ...named(reader.text('namePrefix')),
+      ...whereConditions(reader.text('where')),
+    ],
     source,
     order: parseOrder(reader.text('orderBy') ?? ''),
     owner: reader.text('owner'),

@@ -4,11 +4,12 @@ import type { KindDefinition } from '../api/kind.ts';
 import type { FieldError } from '../base/errors.ts';
 import { formatFieldErrors } from '../base/errors.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../base/json.ts';
-import type { FieldValue, Order } from '../storage/list-query.ts';
+import { isFieldValue, type Order } from '../storage/list-query.ts';
 import { parseFieldSelector, parseLabelSelector } from '../storage/selectors.ts';
 import { fieldNameOf, readOperation } from './criteria.ts';
 import { QueryError } from './errors.ts';
 import { type ListRequest, named, rangeNames, sources, type TemplateCall, timeRanges } from './list-request.ts';
+import { whereConditions } from './where.ts';
 
 const known = [
   'apiVersion',
@@ -17,6 +18,7 @@ const known = [
   'fieldSelector',
   'source',
   'namePrefix',
+  'where',
   'owner',
   ...rangeNames,
   'uid',
@@ -51,6 +53,7 @@ export function parseSearch(body: unknown, kind: KindDefinition): ListRequest {
       ...parseFieldSelector(reader.text('fieldSelector') ?? ''),
       ...timeRanges((name) => reader.text(name)),
       ...named(reader.text('namePrefix')),
+      ...whereConditions(reader.text('where')),
       ...where,
     ],
     source: reader.source(),
@@ -200,7 +203,3 @@ const directions: ReadonlyMap<unknown, Order['direction']> = new Map<unknown, Or
   [1, 'ascending'],
   [2, 'descending'],
 ]);
-
-export function isFieldValue(value: unknown): value is FieldValue {
-  return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean';
-}

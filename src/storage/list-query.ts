@@ -9,6 +9,10 @@ export type LabelRequirement =
 
 export type FieldValue = string | number | boolean;
 
+export function isFieldValue(value: unknown): value is FieldValue {
+  return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean';
+}
+
 /** A field is a base field (`metadata.name`), the JSON path of an indexed column or the name of the column. */
 export type FieldCondition =
   | { readonly field: string; readonly operator: 'isNull' | 'isNotNull' }

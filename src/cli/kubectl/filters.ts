@@ -10,6 +10,7 @@ export interface FilterFlags {
   readonly fieldSelector?: string;
   readonly source: string;
   readonly namePrefix?: string;
+  readonly where?: string;
   readonly owner?: string;
   readonly createdAfter?: string;
   readonly createdBefore?: string;
@@ -35,6 +36,7 @@ export function addFilterOptions(command: Command): Command {
         .default('present'),
     )
     .option('--name-prefix <text>', 'names that begin so')
+    .option('--where <expression>', 'CEL over indexed fields: \'spec.algorithm == "xgboost" || has(spec.owner.name)\'')
     .option('--owner <name>', 'who owns a model, a pipeline or a revision, who started a run');
   for (const [flags, description] of times) command.option(flags, description, timeOf);
   return command;
@@ -73,6 +75,7 @@ export function filterQuery(flags: FilterFlags): Readonly<Record<string, string>
   const {
     source,
     namePrefix,
+    where,
     owner,
     createdAfter,
     createdBefore,
@@ -82,7 +85,7 @@ export function filterQuery(flags: FilterFlags): Readonly<Record<string, string>
     fieldSelector,
   } = flags;
   const times = { createdAfter, createdBefore, updatedAfter, updatedBefore };
-  return definedOf({ source, namePrefix, owner, ...times, labelSelector: selector, fieldSelector });
+  return definedOf({ source, namePrefix, where, owner, ...times, labelSelector: selector, fieldSelector });
 }
 
 export function definedOf(parts: Readonly<Record<string, string | undefined>>): Readonly<Record<string, string>> {

@@ -134,6 +134,18 @@ describe('a list of stored objects', () => {
     assert.match(JSON.stringify((await get('/models/-/aggregate?namePrefix=m')).body), /"count":4/);
   });
 
+  it('has the objects of which an expression holds, in lists, searches and counts', async () => {
+    const { storage, get, post } = setUp();
+    await fill(storage);
+    const where = 'metadata.name in ["m1", "m3"] || spec.algorithm == null';
+    const asked = encodeURIComponent(where);
+    assert.deepEqual(namesIn((await get(`/models?orderBy=metadata.name&where=${asked}`)).body), ['m1', 'm3']);
+    assert.deepEqual([...namesIn((await post('/models/-/search', { where })).body)].sort(), ['m1', 'm3']);
+    assert.match(JSON.stringify((await get(`/models/-/aggregate?where=${asked}`)).body), /"count":2/);
+    assert.equal((await get('/models?where=spec.algorithm%20%3D%3D')).status, 400);
+    assert.equal((await post('/models/-/search', { where: 'spec.steps == 1' })).status, 400);
+  });
+
   it('refuses unknown parameters, with all problems at once', async () => {
     const { get } = setUp();
     const { status, body } = await get('/models?bogus=1&source=x');
