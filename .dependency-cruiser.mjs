@@ -32,7 +32,7 @@ const ownedLibraries = {
   pino: '^src/base/logger\\.ts$',
   'prom-client': '^src/(metrics/|app/health\\.ts)',
   zod: '^src/(config|query)/|^src/storage/query-template-shape\\.ts$',
-  '@peculiar/x509': '^src/app/commands/certificates\\.ts$',
+  '@peculiar/x509': '^src/base/self-signed\\.ts$',
   commander: '^src/(cli/|main\\.ts)',
   '@bufbuild/protobuf': '^src/proto/',
   '@marcbachmann/cel-js': '^src/base/cel\\.ts$',

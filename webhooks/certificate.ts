@@ -22,10 +22,13 @@ export interface KeyPair {
   readonly clientCa?: string;
 }
 
-/** Reads tls.crt and tls.key from the folder, proves that they belong together, and adds the authority of clients. */
-export function loadKeyPair(certDir: string, clientCaFile = ''): KeyPair {
-  const cert = read(join(certDir, 'tls.crt'));
-  const key = read(join(certDir, 'tls.key'));
+/**
+ * Reads tls.crt and tls.key from the folder, which is the value of a setting, proves that they belong together, and adds the
+ * authority of clients.
+ */
+export function loadKeyPair(certDir: string, clientCaFile = '', setting = 'server.certDir'): KeyPair {
+  const cert = read(join(certDir, 'tls.crt'), setting);
+  const key = read(join(certDir, 'tls.key'), setting);
   const { matches, notAfter } = examine(cert, key);
   if (!matches) {
     throw new CertificateError(
@@ -45,12 +48,12 @@ function authorityIn(path: string): string {
   }
 }
 
-function read(path: string): string {
+function read(path: string, setting: string): string {
   try {
     return readFileSync(path, 'utf8');
   } catch (error) {
     throw new CertificateError(
-      `Cannot read ${path}: ${messageOf(error)}. Set server.certDir to the folder with tls.crt and tls.key.`,
+      `Cannot read ${path}: ${messageOf(error)}. Set ${setting} to the folder with tls.crt and tls.key.`,
     );
   }
 }

@@ -7,11 +7,18 @@ import { messageOf } from '../base/errors.ts';
 import { connectionLimits } from '../base/https-server.ts';
 import type { Logger } from '../base/logger.ts';
 import { Watchdog } from '../base/watchdog.ts';
+import type { Configuration } from '../config/schema.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import { observeProcess } from '../metrics/process.ts';
+import { METRICS_LIMITS, METRICS_PATH, type MetricsServerOptions, startMetricsServer } from './metrics-server.ts';
 
 /** One line of /readyz: undefined means ready, text says what is missing. */
 export type ReadinessCheck = () => string | undefined;
+
+/** Ready until the signal, after which no new client is to come. */
+export function servingUntil(signal: AbortSignal): Readonly<Record<string, ReadinessCheck>> {
+  return { serving: () => (signal.aborted ? 'shutting down' : undefined) };
+}
 
 export interface HealthServer {
   readonly port: number;
@@ -19,8 +26,28 @@ export interface HealthServer {
 }
 
 const PLAIN = 'text/plain; charset=utf-8';
-/** Kubelet and Prometheus need a few connections; no other client may take up more of the process. */
-const LIMITS = { ...connectionLimits, most: 64, answerMs: 30_000 };
+const LIMITS = { ...connectionLimits, ...METRICS_LIMITS };
+
+export interface Role extends MetricsServerOptions {
+  readonly checks: Readonly<Record<string, ReadinessCheck>>;
+  readonly alive?: Readonly<Record<string, ReadinessCheck>>;
+}
+
+/** What every role serves beside its work: health, and metrics, there too unless they have a server of their own. */
+export async function startHealth(configuration: Configuration, role: Role): Promise<HealthServer> {
+  const { checks, alive } = role;
+  const { registry } = role.metrics;
+  observeProcess(registry);
+  const metrics = await startMetricsServer(configuration, role);
+  const shown = metrics === undefined ? registry : undefined;
+  const health = await startHealthServer(configuration.health.bindAddress, checks, shown, alive);
+  return {
+    port: health.port,
+    close: async () => {
+      await Promise.all([health.close(), metrics?.close()]);
+    },
+  };
+}
 
 /**
  * /healthz fails where a restart would help; /readyz says, check by check, whether the process can do its job; /metrics
@@ -32,11 +59,10 @@ export async function startHealthServer(
   registry?: Registry,
   alive: Readonly<Record<string, ReadinessCheck>> = {},
 ): Promise<HealthServer> {
-  if (registry !== undefined) observeProcess(registry);
   const connections = new Connections({ limits: LIMITS });
   const answering = connections.handling((request, response) => {
     const path = request.url?.split('?')[0];
-    if (path === '/metrics' && registry !== undefined) {
+    if (path === METRICS_PATH && registry !== undefined) {
       void sendMetrics(registry, response);
       return;
     }

@@ -1,7 +1,7 @@
-import { repeat, systemClock } from '../../base/clock.ts';
-import { messageOf } from '../../base/errors.ts';
-import type { ServerTls } from '../../base/https-server.ts';
-import type { Logger } from '../../base/logger.ts';
+import { repeat, systemClock } from '../base/clock.ts';
+import { messageOf } from '../base/errors.ts';
+import type { ServerTls } from '../base/https-server.ts';
+import type { Logger } from '../base/logger.ts';
 
 /** How often certificates and the API server's settings are looked at. */
 const REFRESH_MS = 10_000;

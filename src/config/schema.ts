@@ -219,6 +219,16 @@ export const schema = z.strictObject({
   health: section({
     bindAddress: address.prefault('0.0.0.0:8081').describe('Address of /healthz and /readyz, host:port, plain HTTP.'),
   }),
+  metrics: section({
+    bindAddress: address
+      .optional()
+      .describe(
+        'Address of /metrics over HTTPS, host:port, for users that the API server knows and allows to get the path. Unless it is given, /metrics is at health.bindAddress, for all clients.',
+      ),
+    certDir: text
+      .default('')
+      .describe('Folder with tls.crt and tls.key of that server; unless it is given, the server makes its own.'),
+  }),
   log: section({
     level: mode(['debug', 'info', 'warn', 'error']).default('info').describe('Lowest level that is logged.'),
   }),

@@ -16,6 +16,8 @@ export interface AuthenticatorOptions {
   readonly questions: Pick<Questions, 'ask'>;
   readonly clock: Clock;
   readonly frontProxy: () => FrontProxySettings | undefined;
+  /** How long a token that is good, or is not, counts as that; 10 seconds unless given. */
+  readonly keepMs?: number;
 }
 
 /** Long enough to spare the API server, short enough that a revoked token is refused soon. */
@@ -34,10 +36,10 @@ export class Authenticator {
   readonly #strangers: RateLimits;
 
   constructor(options: AuthenticatorOptions) {
-    const { clock } = options;
+    const { clock, keepMs = KEEP_MS } = options;
     this.#options = options;
-    this.#users = new BoundedCache({ clock, capacity: CAPACITY, keepMs: KEEP_MS });
-    this.#refused = new BoundedCache({ clock, capacity: CAPACITY, keepMs: KEEP_MS });
+    this.#users = new BoundedCache({ clock, capacity: CAPACITY, keepMs });
+    this.#refused = new BoundedCache({ clock, capacity: CAPACITY, keepMs });
     this.#strangers = new RateLimits({ clock, ...STRANGERS });
   }
 

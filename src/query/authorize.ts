@@ -172,7 +172,8 @@ export class Authorizer {
   #isAllowed(user: User, attributes: Attributes, signal: AbortSignal): Promise<boolean> {
     const key = JSON.stringify([this.#identityOf(user), attributes]);
     const load = async (waited: AbortSignal): Promise<boolean> => {
-      const question = { asker: user.name, resource: subjectAccessReviews, object: reviewOf(user, attributes) };
+      const object = accessReview(user, { resourceAttributes: attributesOf(attributes) });
+      const question = { asker: user.name, resource: subjectAccessReviews, object };
       return valueAt(await this.#options.questions.ask(question, waited), ['status', 'allowed']) === true;
     };
     return this.#answers.get(key, load, signal);
@@ -195,23 +196,31 @@ interface Attributes {
   readonly name: string | undefined;
 }
 
-function reviewOf(user: User, { verb, resource, namespace, name }: Attributes): JsonObject {
+function attributesOf({ verb, resource, namespace, name }: Attributes): JsonObject {
+  return {
+    group: GROUP,
+    version: VERSION,
+    resource,
+    verb,
+    ...(namespace === undefined ? {} : { namespace }),
+    ...(name === undefined ? {} : { name }),
+  };
+}
+
+/** A SubjectAccessReview: whether the user may do what the attributes say, of a resource or of another path. */
+export function accessReview(
+  { name, uid, groups, extra }: User,
+  asked: { readonly resourceAttributes: JsonObject } | { readonly nonResourceAttributes: JsonObject },
+): JsonObject {
   return {
     apiVersion: 'authorization.k8s.io/v1',
     kind: 'SubjectAccessReview',
     spec: {
-      user: user.name,
-      uid: user.uid,
-      groups: [...user.groups],
-      extra: Object.fromEntries(Object.entries(user.extra).map(([key, values]) => [key, [...values]])),
-      resourceAttributes: {
-        group: GROUP,
-        version: VERSION,
-        resource,
-        verb,
-        ...(namespace === undefined ? {} : { namespace }),
-        ...(name === undefined ? {} : { name }),
-      },
+      user: name,
+      uid,
+      groups: [...groups],
+      extra: Object.fromEntries(Object.entries(extra).map(([key, values]) => [key, [...values]])),
+      ...asked,
     },
   };
 }

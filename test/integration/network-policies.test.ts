@@ -116,7 +116,7 @@ describe('the network policies', () => {
       const targets = targetsOf(manifests);
       const wrong = targets.flatMap((target) => {
         const { service, pod, portName, port } = target;
-        const isMetrics = port === 8081;
+        const isMetrics = [8081, 8443].includes(port);
         const expected = isMetrics
           ? [false, false, true]
           : [called.has(service), called.has(service), called.has(service)];

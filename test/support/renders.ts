@@ -37,6 +37,10 @@ export const recipes: Readonly<Record<string, Recipe>> = {
   'process-node-query': { folder: 'config/overlays/process-node-query' },
   'process-node-lifecycle': { folder: 'config/overlays/process-node-lifecycle' },
   lifecycle: { base: 'default', components: ['query', 'query-certificate', 'lifecycle', 'lifecycle-query'] },
+  'metrics-auth': {
+    base: 'default',
+    components: ['prometheus', 'query', 'query-certificate', 'lifecycle', 'metrics-auth'],
+  },
   'fail-open': { base: 'default', components: ['fail-open'] },
   'admission-policies': { base: 'base', components: ['migrate', 'deletion-protection', 'admission-policies'] },
   'admission-policies-ha': { base: 'base', components: ['ha', 'network-policy', 'prometheus', 'admission-policies'] },

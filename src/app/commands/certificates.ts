@@ -1,15 +1,14 @@
 // The webhook's certificate where there is no cert-manager: made here, put into a Secret, and trusted by the API server
 // for the bundle's webhooks. Trust comes first: at no moment is a certificate served that is not trusted.
 
-import 'reflect-metadata';
-import { createPrivateKey, webcrypto, X509Certificate } from 'node:crypto';
-import * as x509 from '@peculiar/x509';
+import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { BUNDLE_LABEL, BUNDLE_NAME } from '../../api/names.ts';
 import type { KubernetesObject } from '../../api/object.ts';
 import { isAborted } from '../../base/abort.ts';
 import { type Clock, sleep, systemClock } from '../../base/clock.ts';
 import { CodedError } from '../../base/errors.ts';
 import { valueAt } from '../../base/json.ts';
+import { type PemPair, selfSigned } from '../../base/self-signed.ts';
 import type { Configuration } from '../../config/schema.ts';
 import type { KubeClient, ObjectRef, Resource } from '../../kube/client.ts';
 import { ifFound } from '../../kube/found.ts';
@@ -143,7 +142,7 @@ function clientConfigs(item: KubernetesObject): readonly ClientConfig[] {
 async function trust(
   client: KubeClient,
   { ref, resourceVersion, trusted }: Registration,
-  { pair, now }: { readonly pair: KeyPair; readonly now: Date },
+  { pair, now }: { readonly pair: PemPair; readonly now: Date },
 ): Promise<boolean> {
   const wanted = trusted.map((each) => trustOf(each, pair.certificatePem, now));
   if (wanted.every((each, index) => each === trusted[index])) return false;
@@ -158,7 +157,7 @@ async function trust(
   return true;
 }
 
-function keyPairOf(stored: KubernetesObject | undefined): KeyPair {
+function keyPairOf(stored: KubernetesObject | undefined): PemPair {
   const at = (key: string): string => {
     const value = valueAt(stored, ['data', key]);
     return typeof value === 'string' ? Buffer.from(value, 'base64').toString() : '';
@@ -169,7 +168,7 @@ function keyPairOf(stored: KubernetesObject | undefined): KeyPair {
 async function store(
   client: KubeClient,
   ref: ObjectRef,
-  { stored, pair }: { readonly stored: KubernetesObject | undefined; readonly pair: KeyPair },
+  { stored, pair }: { readonly stored: KubernetesObject | undefined; readonly pair: PemPair },
 ): Promise<void> {
   const { namespace, name, resource } = ref;
   const data = {
@@ -195,7 +194,7 @@ async function store(
 const RENEW_BELOW = 1 / 3;
 
 /** Whether this certificate serves for all hosts, for long enough, with this key. */
-export function isGood({ certificatePem, keyPem }: KeyPair, hosts: readonly string[], now: Date): boolean {
+export function isGood({ certificatePem, keyPem }: PemPair, hosts: readonly string[], now: Date): boolean {
   const certificate = parseCertificate(certificatePem);
   if (certificate === undefined || !fits(certificate, keyPem)) return false;
   const [from, to] = [certificate.validFromDate.getTime(), certificate.validToDate.getTime()];
@@ -220,37 +219,7 @@ export function trustOf(trusted: string, certificatePem: string, now: Date): str
   return `${[...new Set([...valid, ...certificatesIn(certificatePem)])].join('\n')}\n`;
 }
 
-// A certificate made, and certificates read.
-
-const keyAlgorithm = { name: 'ECDSA', namedCurve: 'P-256' } as const;
-const HOUR_MS = 60 * 60 * 1000;
-const LIFETIME_MS = 365 * 24 * HOUR_MS;
-
-interface KeyPair {
-  readonly certificatePem: string;
-  readonly keyPem: string;
-}
-
-/** A server certificate that is its own authority: a client that trusts it trusts nothing else. */
-async function selfSigned(commonName: string, hosts: readonly string[], now: Date): Promise<KeyPair> {
-  const keys = await webcrypto.subtle.generateKey(keyAlgorithm, true, ['sign', 'verify']);
-  const certificate = await x509.X509CertificateGenerator.createSelfSigned({
-    name: [{ CN: [commonName] }],
-    keys,
-    signingAlgorithm: { name: 'ECDSA', hash: 'SHA-256' },
-    // Clocks differ a little.
-    notBefore: new Date(now.getTime() - HOUR_MS),
-    notAfter: new Date(now.getTime() + LIFETIME_MS),
-    extensions: [
-      new x509.BasicConstraintsExtension(false, undefined, true),
-      new x509.KeyUsagesExtension(x509.KeyUsageFlags.digitalSignature, true),
-      new x509.ExtendedKeyUsageExtension([x509.ExtendedKeyUsage.serverAuth]),
-      new x509.SubjectAlternativeNameExtension(hosts.map((value) => ({ type: 'dns', value }))),
-    ],
-  });
-  const key = await webcrypto.subtle.exportKey('pkcs8', keys.privateKey);
-  return { certificatePem: certificate.toString('pem'), keyPem: x509.PemConverter.encode(key, 'PRIVATE KEY') };
-}
+// Certificates read.
 
 function parseCertificate(pem: string): X509Certificate | undefined {
   try {

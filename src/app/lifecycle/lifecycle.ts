@@ -26,7 +26,7 @@ import { retryUpTo } from '../../runtime/rate-limiter.ts';
 import { kindSource, type Source } from '../../runtime/source.ts';
 import { createElector } from '../elector.ts';
 import { createEventRecorder } from '../event-recorder.ts';
-import { createWatchdog, type ReadinessCheck, startHealthServer } from '../health.ts';
+import { createWatchdog, type ReadinessCheck, startHealth } from '../health.ts';
 import { createClient } from '../kube-client.ts';
 
 const WORKERS = 20;
@@ -68,12 +68,13 @@ export async function runLifecycle(configuration: Configuration, logger: Logger,
     clock,
     logger,
   });
-  const health = await startHealthServer(
-    configuration.health.bindAddress,
-    lifecycleChecks(informers, watchdog),
-    metrics.registry,
-    { canary: () => canary.problem() },
-  );
+  const health = await startHealth(configuration, {
+    checks: lifecycleChecks(informers, watchdog),
+    alive: { canary: () => canary.problem() },
+    metrics,
+    clock,
+    logger,
+  });
   logger.info({ healthPort: health.port }, 'Lifecycle controller started');
   const manager = new Manager({ clock, logger, ...(elector === undefined ? {} : { election: elector.election }) });
   manager.add({ name: 'health', group: 'server', run: (stop) => untilAborted(stop).then(() => health.close()) });

@@ -5,9 +5,9 @@ import type { Logger } from '../../base/logger.ts';
 import type { Configuration } from '../../config/schema.ts';
 import { createMaintenanceApp } from '../../query/maintenance.ts';
 import { QUERY_ADDRESS } from '../../query/names.ts';
-import { startHealthServer } from '../health.ts';
+import { servingUntil, startHealthServer } from '../health.ts';
 import { kindsOf } from '../kinds.ts';
-import { refreshTls } from './refresh-tls.ts';
+import { refreshTls } from '../refresh-tls.ts';
 
 const SHUTDOWN_MS = 10_000;
 const ANSWER_MS = 30_000;
@@ -30,8 +30,7 @@ export async function runMaintenance(configuration: Configuration, logger: Logge
   const read = (): ServerTls => settings(certDir);
   const inUse = read();
   const server = await listen(app, inUse, { ...bindAddress, limits: { answerMs: ANSWER_MS } });
-  const serving = (): string | undefined => (signal.aborted ? 'shutting down' : undefined);
-  const healthServer = await startHealthServer(configuration.health.bindAddress, { serving });
+  const healthServer = await startHealthServer(configuration.health.bindAddress, servingUntil(signal));
   logger.info({ port: portOf(server), healthPort: healthServer.port }, 'Maintenance page ready');
   await refreshTls({ read, inUse, use: (tls) => useTls(server, tls), logger }, signal);
   await close(server, SHUTDOWN_MS);

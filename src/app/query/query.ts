@@ -21,13 +21,13 @@ import { MysqlMetadataStorage } from '../../storage/mysql/store/mysql-storage.ts
 import { QueryTemplates } from '../../storage/query-templates.ts';
 import { lenientEncoder } from '../../sync/row.ts';
 import { StorageMonitor } from '../../sync/status/storage-monitor.ts';
-import { startHealthServer } from '../health.ts';
+import { servingUntil, startHealth } from '../health.ts';
 import { kindsOf } from '../kinds.ts';
 import { createClient } from '../kube-client.ts';
 import { mysqlOptions } from '../mysql-options.ts';
+import { refreshTls } from '../refresh-tls.ts';
 import { sensitiveValues } from '../sensitive.ts';
 import { createQueryWrites } from './query-writes.ts';
-import { refreshTls } from './refresh-tls.ts';
 
 const SHUTDOWN_MS = 30_000;
 /** A thousand groups of a user with the long names that identity providers give them. */
@@ -86,11 +86,7 @@ export async function runQuery(configuration: Configuration, logger: Logger, sig
   });
   metrics.query.watchStorage(() => monitor.problem === undefined);
   // Ready without MySQL too: without a ready replica the API server finds no discovery, and deletes no namespace.
-  const healthServer = await startHealthServer(
-    configuration.health.bindAddress,
-    { serving: () => (signal.aborted ? 'shutting down' : undefined) },
-    metrics.registry,
-  );
+  const healthServer = await startHealth(configuration, { checks: servingUntil(signal), metrics, clock, logger });
   logger.info({ port: portOf(server), healthPort: healthServer.port }, 'Query API ready');
   const read = async (): Promise<ServerTls> => {
     tls.frontProxy = await readFrontProxySettings(client);

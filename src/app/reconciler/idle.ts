@@ -14,7 +14,7 @@ import type { RecordEvent } from '../../sync/events.ts';
 import { StrandedDeletions } from '../../sync/startup/stranded-deletions.ts';
 import { createElector } from '../elector.ts';
 import { createEventRecorder, createRecordEvent } from '../event-recorder.ts';
-import { startHealthServer } from '../health.ts';
+import { startHealth } from '../health.ts';
 import { everyKind, resourceOf } from '../kinds.ts';
 import { createClient } from '../kube-client.ts';
 
@@ -28,7 +28,7 @@ export async function runIdle(
 ): Promise<void> {
   const clock = systemClock;
   const metrics = createMetrics();
-  const health = await startHealthServer(configuration.health.bindAddress, { idle: () => undefined }, metrics.registry);
+  const health = await startHealth(configuration, { checks: { idle: () => undefined }, metrics, clock, logger });
   logger.info(
     { healthPort: health.port },
     'Metadata storage not configured, skipping ingester setup. Set metadataStorage.enableMetadataStorage to true to ingest.',

@@ -18,7 +18,7 @@ import { recordPositions } from '../../sync/startup/position.ts';
 import { StorageMonitor } from '../../sync/status/storage-monitor.ts';
 import { createElector, leaseName } from '../elector.ts';
 import { createEventRecorder } from '../event-recorder.ts';
-import { createWatchdog, type ReadinessCheck, startHealthServer } from '../health.ts';
+import { createWatchdog, type ReadinessCheck, startHealth } from '../health.ts';
 import { kindsOf } from '../kinds.ts';
 import { createClient } from '../kube-client.ts';
 import { mysqlOptions } from '../mysql-options.ts';
@@ -75,11 +75,8 @@ export async function runReconciler(configuration: Configuration, logger: Logger
   const usable = Promise.withResolvers<undefined>();
   const monitor = createMonitor(parts, loops, () => usable.resolve(undefined));
   late.monitor = monitor;
-  const health = await startHealthServer(
-    configuration.health.bindAddress,
-    readinessChecks(monitor, loops, watchdog),
-    metrics.registry,
-  );
+  const checks = readinessChecks(monitor, loops, watchdog);
+  const health = await startHealth(configuration, { checks, metrics, clock, logger });
   logger.info({ kinds: loops.length, healthPort: health.port }, 'Reconciler started');
   const manager = new Manager({ clock, logger, ...(elector === undefined ? {} : { election: elector.election }) });
   manager.add({ name: 'health', group: 'server', run: (stop) => untilAborted(stop).then(() => health.close()) });

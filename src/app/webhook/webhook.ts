@@ -11,7 +11,7 @@ import type { Logger } from '../../base/logger.ts';
 import { storageIn } from '../../config/load.ts';
 import type { Configuration } from '../../config/schema.ts';
 import { createWebhookMetrics } from '../../metrics/metrics.ts';
-import { startHealthServer } from '../health.ts';
+import { servingUntil, startHealth } from '../health.ts';
 import { createAdmissionPorts } from './admission-ports.ts';
 
 const ADDRESS = { host: '0.0.0.0', port: 9443 };
@@ -54,11 +54,7 @@ export async function runWebhook(configuration: Configuration, logger: Logger, s
     logger,
     metrics: metrics.admission,
   });
-  const healthServer = await startHealthServer(
-    configuration.health.bindAddress,
-    { serving: () => (signal.aborted ? 'shutting down' : undefined) },
-    metrics.registry,
-  );
+  const healthServer = await startHealth(configuration, { checks: servingUntil(signal), metrics, clock, logger });
   logger.info({ port: portOf(server), healthPort: healthServer.port }, 'Webhook ready');
   await untilAborted(signal);
   await untilNoConnections(server, clock, webhook.shutdownDelay);
