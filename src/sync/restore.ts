@@ -111,6 +111,9 @@ function lastEvictedAfter(
   return later.toSorted((left, right) => (time(left) < time(right) ? -1 : 1)).at(-1);
 }
 
+/** How an object was deleted, which the API server notes among the finalizers: `--cascade=orphan` and `foreground`. */
+const ofDeletions: readonly string[] = ['orphan', 'foregroundDeletion'];
+
 /** What a user would apply: without what the API server or an earlier incarnation set. */
 export function manifestOf(
   kind: KindDefinition,
@@ -127,7 +130,7 @@ export function manifestOf(
     ...annotations
   } = metadata.annotations ?? {};
   const owners: unknown = metadata['ownerReferences'];
-  const finalizers = (metadata.finalizers ?? []).filter((each) => each !== FINALIZER);
+  const finalizers = (metadata.finalizers ?? []).filter((each) => each !== FINALIZER && !ofDeletions.includes(each));
   const dropped = [
     ...(Array.isArray(owners) && owners.length > 0 ? ['metadata.ownerReferences'] : []),
     ...finalizers.map((each) => `the finalizer ${each}`),

@@ -124,7 +124,7 @@ describe('restore', () => {
     const kind = { ...modelKind, sensitive: [['spec', 'token']] };
     const object = aModel(
       {
-        finalizers: [FINALIZER, 'other/one'],
+        finalizers: [FINALIZER, 'orphan', 'other/one', 'foregroundDeletion'],
         annotations: {
           ...{ [DELETING_ANNOTATION]: 'true', [IMMUTABLE_ANNOTATION]: 'true', kept: 'yes' },
           [PRIMARY_KEY_ANNOTATION]: 'of its row',
