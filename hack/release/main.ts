@@ -4,11 +4,14 @@ import { parseArgs } from 'node:util';
 import { buildProgram } from '../build/program.ts';
 import { writeChart } from './chart.ts';
 import { writeReleaseManifests } from './manifests.ts';
+import { writePlugin } from './plugin.ts';
 
 const root = join(import.meta.dirname, '../..');
 const { values } = parseArgs({
   options: {
     image: { type: 'string' },
+    // Where the files of the release will be, for Krew: https://git.example/ingester/releases/download/v1.0.0
+    download: { type: 'string' },
     folder: { type: 'string', default: join(root, 'dist') },
     kubectl: { type: 'string', default: 'kubectl' },
   },
@@ -17,4 +20,5 @@ const folder = resolve(values.folder);
 await buildProgram(join(folder, 'program'), process.env['COMMIT']);
 const manifests = await writeReleaseManifests({ kubectl: values.kubectl, folder, image: values.image });
 await writeChart({ kubectl: values.kubectl, folder: join(folder, 'chart'), image: values.image });
-process.stdout.write(`${[join(folder, 'program'), join(folder, 'chart'), ...manifests].join('\n')}\n`);
+const plugin = await writePlugin({ folder, download: values.download });
+process.stdout.write(`${[join(folder, 'program'), join(folder, 'chart'), ...manifests, ...plugin].join('\n')}\n`);

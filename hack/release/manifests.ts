@@ -23,6 +23,11 @@ const files: Readonly<Record<string, Kustomization>> = {
   'install-crds.yaml': { resources: ['crds', 'crds/ingester'] },
   'install-ingester-crd.yaml': { resources: ['crds/ingester'] },
   'install.yaml': { resources: ['config/default'], components, patches: withoutDefinitions },
+  'install-with-query.yaml': {
+    resources: ['config/default'],
+    components: ['config/components/query', 'config/components/query-certificate', ...components],
+    patches: withoutDefinitions,
+  },
   'install-no-cert-manager.yaml': {
     resources: ['config/overlays/no-cert-manager'],
     components,
