@@ -70,7 +70,8 @@ written with controller-runtime, \`process_*\` and \`nodejs_*\` what they mean f
 With the component \`config/components/metrics-auth\`, which the overlay \`production\` has, they are on port 8443 instead,
 over HTTPS and only for users whom the API server allows to \`get\` the path \`/metrics\`: a client without a valid bearer
 token gets 401, one without the right 403. The ClusterRole \`ingester-metrics-reader\` gives the right; \`metrics.certDir\`
-names a certificate other than the one that each process makes for itself.
+names a certificate other than the one that each process makes for itself. What the lifecycle controller makes for an
+\`Ingester\` has them on the health port.
 
 MySQL is complete where \`ingester_unstored_changes\` is 0; \`ingester_oldest_unstored_change_seconds\` says how long it has
 not been, and \`ingester_change_lag_seconds\` how long each change took. The objective is that of changes of at most 100 a
