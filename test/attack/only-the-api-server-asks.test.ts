@@ -55,7 +55,7 @@ describe('a webhook with a client authority, and an API server that shows its ce
     const { metadata } = await admission().api.must({ method: 'POST', path, body: aManifest('Model', 'default', 'a') });
     assert.deepEqual(metadata.finalizers, [FINALIZER]);
     assert.ok((await admission().calls()) > 0);
-    assert.ok((await admission().calls('/validate')) > 0);
+    assert.ok((await admission().calls('/mutate')) > 0);
   });
 
   it('refuses every other client, before its body has come', async () => {

@@ -98,7 +98,7 @@ export function pluginSuite({ directory, kubectlPath, kubeconfig, rowState }: Pl
       assert.match((await plugin('count', ...ml, '--by', 'spec.secret')).stderr, /Supported are: .*spec\.algorithm/);
       const evicted = 'model.stored.michelangelo.api/evicted\n';
       assert.equal(await ok('get', ...ml, '--name-prefix', 'ev', '--created-after', '1h', '-o', 'name'), evicted);
-      const where = 'spec.algorithm != "xgboost" && !has(spec.revisionId) && metadata.name.startsWith("ev")';
+      const where = 'spec.algorithm != "xgboost" && metadata.name.startsWith("ev")';
       assert.equal(await ok('get', ...ml, '--where', where, '-o', 'name'), evicted);
       assert.match(
         (await plugin('get', ...ml, '--where', 'spec.secret == 1')).stderr,
