@@ -15,8 +15,8 @@ export interface PartState {
   readonly reason: string;
 }
 
-/** The reconciler writes every five seconds. */
-export const OLD_MS = 15_000;
+/** The reconciler writes every five or six seconds. Together with the wait for a newer one, 15 seconds at most. */
+export const OLD_MS = 8000;
 /** A part that is there answers the API server within this; the whole answer comes within 15 seconds. */
 const ANSWER_MS = 10_000;
 /** A reconciler that works has written again within this. */
