@@ -4,10 +4,18 @@ import * as z from 'zod';
 import { CodedError, type FieldError, formatFieldErrors, messageOf } from '../base/errors.ts';
 import { isJsonObject, type JsonObject, ownValue, valueAt } from '../base/json.ts';
 import { nearest } from '../base/nearest.ts';
-import { originalSections } from './original-sections.ts';
 import { type Configuration, schema, type TaskConfiguration, taskSchema } from './schema.ts';
 import { taskSections } from './task-settings.ts';
 import { flag, type section } from './values.ts';
+
+/**
+ * Top-level sections of the original that say nothing about the ingester; nothing in them is looked at. Its configuration
+ * file is read as it is: its API server, its controllers and its ingester share one.
+ */
+const originalSections: ReadonlySet<string> = new Set([
+  ...['apiserver', 'controllermgr', 'controllers', 'crdCheck', 'inferenceServer', 'jobs', 'k8s', 'minio'],
+  ...['notification', 'pipeline', 'pipelineRun', 'worker', 'workflowClient'],
+]);
 
 /** Everything that is wrong with the configuration, all at once, each with its path. */
 export class ConfigurationError extends CodedError {
