@@ -1,4 +1,4 @@
-// The reviews that the query API sends to the API server (TokenReview, SubjectAccessReview), with limits: neither one
+// The reviews that are sent to the API server (TokenReview, SubjectAccessReview), with limits: neither one
 // user's list of a thousand namespaces nor a flood of tokens may starve the other users.
 import { type Clock, sleep } from '../base/clock.ts';
 import type { JsonObject } from '../base/json.ts';
