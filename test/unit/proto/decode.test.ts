@@ -49,6 +49,11 @@ describe('decodeObject', () => {
     deepStrictEqual(decode('PipelineRun', '2202 3200'), { status: { endTime: '1970-01-01T00:00:00Z' } });
   });
 
+  it('gives an Any without a value an empty one, which the JSON parser of the original asks for', () => {
+    // content { type_url "a/b" }
+    deepStrictEqual(decode('Revision', '1a07 1a05 0a03 612f62'), { spec: { content: { '@type': 'a/b', value: '' } } });
+  });
+
   it('gives object metadata the numbers that Kubernetes has there', () => {
     const metadata = { generation: 3, deletionGracePeriodSeconds: 0 };
     deepStrictEqual(decodeObject('Model', encodeObject('Model', { metadata })), { metadata });
