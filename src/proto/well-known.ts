@@ -2,6 +2,7 @@
 import { type BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 import { canonicalJson, isJsonObject, type JsonObject, type JsonValue } from '../base/json.ts';
 import { isRawNumber } from '../base/lossless-json.ts';
+import { formatTimestamp, fractionText, parseTimestamp, timestampOf } from '../base/timestamp.ts';
 import type { Encoding } from './left-out.ts';
 import { child, type Position, undecodable } from './position.ts';
 import { readStruct, writeStruct } from './struct.ts';
@@ -50,9 +51,12 @@ const timestamp: WellKnownType = {
   read: (message, at) => formatTimestamp(readSecondsAndNanos(message)) ?? undecodable(at, 'a time out of range'),
 };
 
-/** Kubernetes writes the absent time as an empty message, so 1970 cannot be told from it. */
+/**
+ * The CRDs have the message itself, as the original's do; clients of Kubernetes write text. Kubernetes writes the absent
+ * time as an empty message, so 1970 cannot be told from it.
+ */
 const kubernetesTime: WellKnownType = {
-  ...timestamp,
+  ...scalar('timestamp', 'an RFC 3339 time, or its seconds and nanos', timestampOf, writeSecondsAndNanos),
   read(message, at) {
     const { seconds, nanos } = readSecondsAndNanos(message);
     return seconds === 0 && nanos === 0 ? undefined : timestamp.read(message, at);
@@ -156,58 +160,6 @@ function readSecondsAndNanos(message: Uint8Array): SecondsAndNanos {
     return true;
   });
   return { seconds, nanos };
-}
-
-/** A point in time as google.protobuf.Timestamp and metav1.Time hold it: seconds since 1970 and 0 ≤ nanos < 10⁹. */
-interface Timestamp {
-  readonly seconds: number;
-  readonly nanos: number;
-}
-
-/** The first second of year 0 and the last of year 9999, the range of RFC 3339. */
-const FIRST_SECOND = -62_167_219_200;
-const LAST_SECOND = 253_402_300_799;
-
-const rfc3339 = /^(\d{4}-\d{2}-\d{2})[Tt](\d{2}:\d{2}:\d{2})(?:[.,](\d+))?(?:[Zz]|([+-])(\d{2}):(\d{2}))$/;
-
-/** Undefined where the text is not an RFC 3339 time that exists. Digits beyond nanoseconds are dropped, as Go does. */
-export function parseTimestamp(text: string): Timestamp | undefined {
-  const match = rfc3339.exec(text);
-  if (match === null) return undefined;
-  const [, date = '', time = '', fraction = '', sign, hours, minutes] = match;
-  const local = secondsOf(date, time);
-  const offset = sign === undefined ? 0 : offsetSeconds(sign, Number(hours), Number(minutes));
-  if (local === undefined || offset === undefined) return undefined;
-  const timestamp = { seconds: local - offset, nanos: Number(fraction.slice(0, 9).padEnd(9, '0')) };
-  return isTimeInRange(timestamp) ? timestamp : undefined;
-}
-
-/** UTC with the shortest exact fraction. Undefined out of range: no RFC 3339 text exists for it. */
-export function formatTimestamp(timestamp: Timestamp): string | undefined {
-  if (!isTimeInRange(timestamp)) return undefined;
-  const whole = new Date(timestamp.seconds * 1000).toISOString().slice(0, 19);
-  return `${whole}${fractionText(timestamp.nanos)}Z`;
-}
-
-/** `.5` for 500 000 000 nanoseconds, nothing for 0. */
-function fractionText(nanos: number): string {
-  return nanos === 0 ? '' : `.${String(nanos).padStart(9, '0').replace(/0+$/, '')}`;
-}
-
-function isTimeInRange({ seconds, nanos }: Timestamp): boolean {
-  return seconds >= FIRST_SECOND && seconds <= LAST_SECOND && nanos >= 0 && nanos < 1_000_000_000;
-}
-
-/** The date parser carries over (30 February is 1 March), so the result is read back. */
-function secondsOf(date: string, time: string): number | undefined {
-  const parsed = new Date(`${date}T${time}Z`);
-  if (Number.isNaN(parsed.getTime()) || parsed.toISOString().slice(0, 19) !== `${date}T${time}`) return undefined;
-  return parsed.getTime() / 1000;
-}
-
-function offsetSeconds(sign: string, hours: number, minutes: number): number | undefined {
-  if (hours > 23 || minutes > 59) return undefined;
-  return (sign === '-' ? -1 : 1) * (hours * 3600 + minutes * 60);
 }
 
 /** google.protobuf.Duration: both parts have the sign of the whole. */

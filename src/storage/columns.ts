@@ -4,6 +4,7 @@
 import { columnLength, type IndexedColumn, type KindDefinition } from '../api/kind.ts';
 import type { KubernetesObject } from '../api/object.ts';
 import { isJsonObject, valueAt } from '../base/json.ts';
+import { formatTimestamp, timestampOf } from '../base/timestamp.ts';
 import type { ColumnValue } from './row.ts';
 
 const INT32_MIN = -(2 ** 31);
@@ -86,13 +87,20 @@ export const NO_TIME = '1970-01-01T00:00:00.0Z';
 
 /** RFC 3339 in UTC with the fraction kept, or undefined where the value is no time that fits. */
 export function storableTime(value: unknown): string | undefined {
-  if (typeof value !== 'string') return undefined;
-  const time = new Date(value);
+  const text = typeof value === 'string' ? value : textOf(value);
+  if (text === undefined) return undefined;
+  const time = new Date(text);
   // Not so for what is no time at all.
   const fits = time.getUTCFullYear() >= FIRST_YEAR && time.getUTCFullYear() <= LAST_YEAR;
   if (!fits) return undefined;
-  const fraction = /\.(\d+)/.exec(value)?.[1] ?? '0';
+  const fraction = /\.(\d+)/.exec(text)?.[1] ?? '0';
   return `${time.toISOString().slice(0, 19)}.${fraction}Z`;
+}
+
+/** Of seconds and nanos, as the CRDs have the times of Kubernetes inside spec and status. */
+function textOf(value: unknown): string | undefined {
+  const time = timestampOf(value);
+  return time && formatTimestamp(time);
 }
 
 /** The nearest time that fits: a row that has ended must say so. */

@@ -76,7 +76,12 @@ const seconds = (whole: bigint, nanos: bigint): Buffer =>
   ]);
 const nanosOf = (fraction: string | undefined): bigint => BigInt((fraction ?? '').padEnd(9, '0'));
 
+/** The text of a time; an object is the message itself, which has the fields of a Timestamp and of a Time of Kubernetes. */
 function time(value: JsonValue): Buffer {
+  if (typeof value === 'object') {
+    const { seconds: whole, nanos } = value as { readonly seconds?: string; readonly nanos?: number };
+    return seconds(BigInt(whole ?? 0), BigInt(nanos ?? 0));
+  }
   const [, whole = '', fraction] = /^([^.Z]*)(?:\.(\d+))?Z$/.exec(value as string) ?? [];
   return seconds(BigInt(Date.parse(`${whole}Z`)) / 1000n, nanosOf(fraction));
 }

@@ -121,3 +121,30 @@ describe('a duration as Go writes it', () => {
     });
   }
 });
+
+describe('a time of Kubernetes in the form of the CRDs', () => {
+  const times = {
+    '2026-01-02T03:04:05Z': { seconds: '1767323045' },
+    '2026-01-02T03:04:05.25Z': { seconds: '1767323045', nanos: 250_000_000 },
+    '1969-12-31T23:59:59.000000001Z': { seconds: '-1', nanos: 1 },
+  };
+  const places: Readonly<Record<string, (time: JsonValue) => JsonObject>> = {
+    RayCluster: (lastUpdateTime) => ({ status: { lastUpdateTime } }),
+    SparkJob: (lastTransitionTime) => ({ status: { conditions: [{ type: 'Ready', lastTransitionTime }] } }),
+    PipelineRun: (creationTimestamp) => ({
+      status: { sourcePipeline: { pipeline: { metadata: { creationTimestamp } } } },
+    }),
+  };
+  for (const [kind, place] of Object.entries(places)) {
+    for (const [text, object] of Object.entries(times)) {
+      it(`has the bytes of its seconds and nanos, which are read as text: ${kind} ${text}`, () => {
+        const golden = referenceBytes(kind, place(object));
+        strictEqual(hex(encodeObject(kind, place(object))), hex(golden));
+        strictEqual(hex(encodeObject(kind, place(text))), hex(golden));
+        const type = definitions.lookupType(`michelangelo.api.v2.${kind}`);
+        strictEqual(hex(type.encode(type.decode(golden)).finish()), hex(golden));
+        deepStrictEqual(decodeObject(kind, golden), place(text));
+      });
+    }
+  }
+});

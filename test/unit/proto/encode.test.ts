@@ -206,7 +206,16 @@ const wrongShapes: readonly [kind: string, object: JsonValue, message: RegExp][]
   ['PipelineRun', { spec: { input: { a: ['\ud800'] } } }, /^spec\.input\.a\[0\]: expected a string of valid Unicode\./],
   ['PipelineRun', { status: { endTime: 'yesterday' } }, /^status\.endTime: expected an RFC 3339 time\./],
   ['PipelineRun', { status: { endTime: { seconds: '1' } } }, /^status\.endTime: expected an RFC 3339 time\./],
-  ['PipelineRun', { metadata: { creationTimestamp: 5 } }, /^metadata\.creationTimestamp: expected an RFC 3339 time\./],
+  [
+    'PipelineRun',
+    { metadata: { creationTimestamp: 5 } },
+    /^metadata\.creationTimestamp: expected an RFC 3339 time, or its seconds and nanos\./,
+  ],
+  [
+    'RayCluster',
+    { status: { lastUpdateTime: { seconds: '253402300800' } } },
+    /^status\.lastUpdateTime: expected an RFC 3339 time, or its seconds and nanos\./,
+  ],
   [
     'TriggerRun',
     { spec: { trigger: { intervalSchedule: { interval: '5 minutes' } } } },

@@ -1,11 +1,7 @@
 import { deepStrictEqual, strictEqual } from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import {
-  formatProtoDuration,
-  formatTimestamp,
-  parseProtoDuration,
-  parseTimestamp,
-} from '../../../src/proto/well-known.ts';
+import { formatTimestamp, parseTimestamp, timestampOf } from '../../../src/base/timestamp.ts';
+import { formatProtoDuration, parseProtoDuration } from '../../../src/proto/well-known.ts';
 
 describe('parseTimestamp', () => {
   it('counts seconds from 1970 and keeps nanoseconds', () => {
@@ -59,6 +55,55 @@ describe('parseTimestamp', () => {
     it(`refuses "${text}"`, () => {
       strictEqual(parseTimestamp(text), undefined);
     });
+  }
+});
+
+describe('timestampOf', () => {
+  const times: readonly (readonly [value: unknown, time: object])[] = [
+    ['1970-01-01T00:00:01.5Z', { seconds: 1, nanos: 500_000_000 }],
+    [
+      { seconds: '1767323045', nanos: 250_000_000 },
+      { seconds: 1_767_323_045, nanos: 250_000_000 },
+    ],
+    [
+      { seconds: 1_767_323_045, nanos: '1' },
+      { seconds: 1_767_323_045, nanos: 1 },
+    ],
+    [{ seconds: '-1' }, { seconds: -1, nanos: 0 }],
+    [
+      { seconds: null, nanos: 7 },
+      { seconds: 0, nanos: 7 },
+    ],
+    [{}, { seconds: 0, nanos: 0 }],
+    [
+      { seconds: '-62167219200', nanos: 999_999_999 },
+      { seconds: -62_167_219_200, nanos: 999_999_999 },
+    ],
+    [{ seconds: '253402300799' }, { seconds: 253_402_300_799, nanos: 0 }],
+  ];
+  for (const [value, time] of times) {
+    it(`reads ${JSON.stringify(value)}`, () => deepStrictEqual(timestampOf(value), time));
+  }
+
+  const none: readonly unknown[] = [
+    ...[undefined, null, 5, [], 'soon'],
+    ...[{ seconds: '-62167219201' }, { seconds: '253402300800' }, { seconds: '9223372036854775807' }],
+    ...[
+      { seconds: 1, nanos: -1 },
+      { seconds: 1, nanos: 1_000_000_000 },
+    ],
+    ...[
+      { seconds: 1.5 },
+      { seconds: '1.5' },
+      { seconds: '' },
+      { seconds: ' 1' },
+      { seconds: '0x1' },
+      { seconds: true },
+    ],
+    ...[{ seconds: [1] }, { nanos: '1e3' }, { seconds: 1, zone: 'UTC' }],
+  ];
+  for (const value of none) {
+    it(`refuses ${JSON.stringify(value)}`, () => strictEqual(timestampOf(value), undefined));
   }
 });
 

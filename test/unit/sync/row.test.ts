@@ -87,6 +87,13 @@ describe('indexed columns', () => {
       assert.equal(at(outside), null, outside);
     assert.equal(at('1000-01-01T00:00:00Z'), '1000-01-01T00:00:00.0Z');
     assert.equal(at('9999-12-31T23:59:59.999999999Z'), '9999-12-31T23:59:59.999999999Z');
+    const parts = (seconds: string, nanos?: number) =>
+      columns('PipelineRun', { status: { endTime: { seconds, ...(nanos === undefined ? {} : { nanos }) } } })[
+        'end_time'
+      ];
+    assert.equal(parts('1767323045'), '2026-01-02T03:04:05.0Z');
+    assert.equal(parts('1767323045', 120_000_000), '2026-01-02T03:04:05.12Z');
+    assert.equal(parts('253402300800'), null);
     const deleted = columns('Deployment', { deletionTimestamp: '2026-01-02T03:04:05Z' });
     assert.equal(deleted['deletion_requested_timestamp'], '2026-01-02T03:04:05.0Z');
   });
@@ -111,6 +118,7 @@ describe('indexed columns', () => {
     const fitting = { algorithm: '😀'.repeat(255), description: '', revisionId: 2 ** 31 - 1, owner: null };
     assert.deepEqual(unfit('Model', { spec: fitting }), []);
     assert.deepEqual(unfit('PipelineRun', { status: { endTime: '2026-01-02T03:04:05Z' } }), []);
+    assert.deepEqual(unfit('PipelineRun', { status: { endTime: { seconds: '253402300800' } } }), ['end_time']);
     assert.equal('unfit' in rowOf(aModel()), false);
     assert.deepEqual(rowOf(aModel({}, { algorithm: 'x'.repeat(256) })).unfit, ['algorithm']);
   });
