@@ -5,7 +5,6 @@ import { type BundleDatabase, createBundleDatabase } from '../../../hack/local/b
 import { type DatabaseServer, startDatabase } from '../../../hack/local/mysql.ts';
 import type { KindDefinition } from '../../../src/api/kind.ts';
 import { systemClock } from '../../../src/base/clock.ts';
-import type { JsonObject } from '../../../src/base/json.ts';
 import { allKinds, kindUnder } from '../../../src/kinds/kinds.ts';
 import { encodeObject } from '../../../src/proto/encode.ts';
 import type { StoredObject } from '../../../src/storage/metadata-storage.ts';
@@ -20,41 +19,11 @@ import { migrationOptions } from '../../support/migrations.ts';
 import { kindNamed } from '../../support/objects.ts';
 import { databaseEnv, startTask } from '../../support/run-task.ts';
 import { definitionsOf } from './definitions.ts';
-import { directUpdate, type OriginalObject, reads, type Statement, softDelete, upsert } from './statements.ts';
+import { anObject, asOriginal, type Wanted } from './objects.ts';
+import { directUpdate, inWords, reads, type Statement, softDelete, upsert } from './statements.ts';
 
 const NOW = '2026-06-01 10:00:00';
 const LATER = '2026-06-01 11:00:00';
-
-interface Wanted {
-  readonly kind: string;
-  readonly uid: string;
-  readonly version: number;
-  readonly labels?: Readonly<Record<string, string>>;
-  readonly annotations?: Readonly<Record<string, string>>;
-}
-
-function anObject({ kind, uid, version, labels = {}, annotations = {} }: Wanted): JsonObject {
-  return {
-    apiVersion: 'michelangelo.api/v2',
-    kind,
-    metadata: {
-      ...{ name: `n-${uid}`, namespace: 'both', uid, resourceVersion: String(version), generation: 3 },
-      ...{ creationTimestamp: '2026-05-01T08:00:00Z', labels, annotations },
-    },
-    spec: {},
-  };
-}
-
-/** As the original writes it: bytes by its definitions, json by its own marshaller. */
-function asOriginal(wanted: Wanted): OriginalObject {
-  const object = anObject(wanted);
-  return {
-    ...{ uid: wanted.uid, namespace: 'both', name: `n-${wanted.uid}`, resourceVersion: wanted.version },
-    ...{ labels: wanted.labels ?? {}, annotations: wanted.annotations ?? {} },
-    proto: encodeObject(wanted.kind, object),
-    json: JSON.stringify(object),
-  };
-}
 
 for (const flavour of ['mysql', 'mariadb'] as const) {
   describe(`one database of the original and this program, on ${flavour}`, () => {
@@ -79,15 +48,22 @@ for (const flavour of ['mysql', 'mariadb'] as const) {
 
     const run = async (statements: readonly Statement[]): Promise<readonly Readonly<Record<string, unknown>>[]> => {
       let last: readonly Readonly<Record<string, unknown>>[] = [];
-      for (const [sql, parameters] of statements) {
-        const literal = sql.split('?').map((part, index) => part + literalOf(parameters[index]));
-        last = await database.query(literal.join(''));
-      }
+      for (const statement of statements) last = await database.query(inWords(statement));
       return last;
     };
     const ours = (wanted: Wanted) => toRow(kindNamed(wanted.kind), anObject(wanted) as never, encodeObject);
     const stored = async (kind: string, uid: string): Promise<StoredObject> =>
       (await storage.getById(kindNamed(kind), uid)) ?? assert.fail(`${uid} is lost`);
+    /** The columns of the kind, in the form in which the original writes them. */
+    const columnsOf = async (kind: string, uid: string): Promise<Readonly<Record<string, unknown>>> => {
+      const columns = kindNamed(kind).indexes.flat();
+      const selected = columns.map(({ name, type }) =>
+        type === 'time' ? `DATE_FORMAT(${name}, '%Y-%m-%d %T') AS ${name}` : name,
+      );
+      if (selected.length === 0) return {};
+      const sql = `SELECT ${selected.join(', ')} FROM ${tableOf(kind)} WHERE uid = '${uid}'`;
+      return { ...((await database.query(sql))[0] ?? assert.fail(`${uid} is lost`)) };
+    };
     const foreign = async (kind: KindDefinition): Promise<readonly string[]> =>
       (await storage.identities(kind, { states: ['live', 'evicting', 'evicted', 'deleted'], limit: 100 }))
         .filter((one) => one.foreign === true)
@@ -104,13 +80,17 @@ for (const flavour of ['mysql', 'mariadb'] as const) {
       assert.deepEqual(await database.query("SHOW TABLES LIKE 'pipelinerun'"), []);
     });
 
-    for (const { kind } of allKinds.filter(({ optional }) => !optional)) {
-      it(`takes an upsert of a new ${kind}, whose row is live at once`, async () => {
+    for (const { kind } of allKinds) {
+      it(`takes an upsert of a new ${kind} with every column, whose row is live at once`, async () => {
         const wanted = { kind, uid: `new-${kind}`, version: 7, labels: { by: 'original' } };
-        await run(upsert(tableOf(kind), asOriginal(wanted), NOW));
+        const theirs = asOriginal(wanted);
+        await run(upsert(tableOf(kind), theirs, NOW));
         const row = await stored(kind, wanted.uid);
         assert.deepEqual([row.state, row.resourceVersion, { ...row.labels }], ['live', '7', { by: 'original' }]);
         assert.deepEqual(await labelled(kind, 'by', 'original'), [wanted.uid]);
+        assert.deepEqual(await columnsOf(kind, wanted.uid), theirs.indexed);
+        assert.equal(await storage.upsert(ours(wanted)), 'updated');
+        assert.deepEqual(await columnsOf(kind, wanted.uid), theirs.indexed);
       });
     }
 
@@ -212,18 +192,38 @@ for (const flavour of ['mysql', 'mariadb'] as const) {
       assert.equal((await stored('PipelineRun', 'uid-now')).state, 'deleted');
     });
 
+    const uidsOf = async (rows: readonly Readonly<Record<string, unknown>>[]): Promise<readonly string[]> => {
+      const type = (await definitionsOf()).lookupType('michelangelo.api.v2.Model');
+      return rows.map(
+        ({ proto }) => (type.decode(proto as Buffer).toJSON() as { metadata: { uid: string } }).metadata.uid,
+      );
+    };
+
     for (const [how, statement] of Object.entries(reads)) {
       it(`gives the original what this program wrote, read ${how}`, async () => {
-        const wanted = { kind: 'Cluster', uid: `read-${how}`, version: 5, labels: { how: how.replaceAll(' ', '-') } };
+        const wanted = { kind: 'Model', uid: `read-${how}`, version: 5, labels: { how: how.replaceAll(' ', '-') } };
         await storage.upsert(ours(wanted));
-        const type = (await definitionsOf()).lookupType('michelangelo.api.v2.Cluster');
-        const rows = await run([statement('cluster', asOriginal(wanted))]);
-        const uids = rows.map(
-          ({ proto }) => (type.decode(proto as Buffer).toJSON() as { metadata: { uid: string } }).metadata.uid,
-        );
+        const uids = await uidsOf(await run([statement('model', asOriginal(wanted))]));
         assert.ok(uids.includes(wanted.uid), uids.join());
       });
     }
+
+    it('gives the original no more than its criteria name', async () => {
+      const wanted = { kind: 'Model', uid: 'chosen', version: 5, labels: { chosen: 'yes' } };
+      await storage.upsert(ours(wanted));
+      const theirs = asOriginal(wanted);
+      const found = async (more: Partial<typeof theirs>): Promise<readonly string[]> =>
+        uidsOf(await run([reads['by a tree of criteria']!('model', { ...theirs, ...more })]));
+      assert.deepEqual(await found({}), ['chosen']);
+      for (const [column, value] of [
+        ['algorithm', 'another'],
+        ['revision_id', 2 ** 31 - 1],
+        ['training_framework', 'another'],
+      ] as const)
+        assert.deepEqual(await found({ indexed: { ...theirs.indexed, [column]: value } }), [], column);
+      assert.deepEqual(await found({ labels: { chosen: 'no' } }), []);
+      assert.deepEqual(await found({ namespace: 'elsewhere' }), []);
+    });
 
     it('has no column that the original would have to name, as the docs show', async () => {
       const [block] = blocksIn('michelangelo-database.md', 'Go back to the original');
@@ -257,7 +257,7 @@ for (const flavour of ['mysql', 'mariadb'] as const) {
       await run([softDelete('project', 'both', 'n-newer', NOW)]);
       const { adopted } = await migrateAgain();
       assert.ok(adopted.some(({ table }) => table === 'spark_job'));
-      for (const kind of allKinds.filter(({ optional }) => !optional)) {
+      for (const kind of allKinds) {
         assert.deepEqual(await foreign(kind), [], kind.kind);
         const states = ['live', 'evicting', 'evicted', 'deleted'] as const;
         for (const { uid } of await storage.identities(kind, { states, limit: 100 })) {
@@ -281,11 +281,3 @@ const secretJson = JSON.stringify({
   ...anObject({ kind: 'SparkJob', uid: 'secret', version: 5 }),
   spec: { driver: { pod: { hdfsDelegationToken: 'in-the-clear' } } },
 });
-
-function literalOf(value: unknown): string {
-  if (value === undefined) return '';
-  if (value === null) return 'NULL';
-  if (value instanceof Uint8Array) return `X'${Buffer.from(value).toString('hex')}'`;
-  assert.ok(typeof value === 'number' || typeof value === 'string');
-  return typeof value === 'number' ? String(value) : `'${value.replaceAll('\\', '\\\\').replaceAll("'", "''")}'`;
-}

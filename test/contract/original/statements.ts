@@ -1,6 +1,6 @@
 // What the original's storage sends to MySQL, in our own words: the statements of its first release, and those that newer
 // ones added. They name the original's columns only.
-import type { SqlParameter } from '../../../src/storage/mysql/pool.ts';
+export type SqlValue = string | number | null | Uint8Array;
 
 export interface OriginalObject {
   /** In newer releases what the annotation of the key says. */
@@ -11,18 +11,33 @@ export interface OriginalObject {
   readonly proto: Uint8Array;
   readonly json: string;
   /** Indexed columns. */
-  readonly indexed?: Readonly<Record<string, SqlParameter>>;
+  readonly indexed: Readonly<Record<string, SqlValue>>;
   readonly labels?: Readonly<Record<string, string>>;
   readonly annotations?: Readonly<Record<string, string>>;
 }
 
-export type Statement = readonly [sql: string, parameters: readonly SqlParameter[]];
+export type Statement = readonly [sql: string, parameters: readonly SqlValue[]];
+
+/** The statement with its values in it, for a client that takes text alone. */
+export function inWords([sql, values]: Statement): string {
+  return sql
+    .split('?')
+    .map((part, index) => part + (index < values.length ? literalOf(values[index] ?? null) : ''))
+    .join('');
+}
+
+function literalOf(value: SqlValue): string {
+  if (value === null) return 'NULL';
+  if (typeof value === 'number') return String(value);
+  if (typeof value !== 'string') return `X'${Buffer.from(value).toString('hex')}'`;
+  return `'${value.replaceAll('\\', '\\\\').replaceAll("'", "''")}'`;
+}
 
 const CREATED = '2026-05-01 08:00:00';
 
 /** A transaction of its upsert: the row, then all labels and annotations anew. */
 export function upsert(table: string, object: OriginalObject, now: string): readonly Statement[] {
-  const values: Readonly<Record<string, SqlParameter>> = {
+  const values: Readonly<Record<string, SqlValue>> = {
     uid: object.uid,
     group_ver: 'michelangelo.api/v2',
     namespace: object.namespace,
@@ -83,6 +98,7 @@ export function directUpdate(table: string, object: OriginalObject, now: string)
   ];
 }
 
+/** Of models: one of them names columns of that kind. */
 export const reads: Readonly<Record<string, (table: string, object: OriginalObject) => Statement>> = {
   'by name': (table, { namespace, name }) => [
     `SELECT proto FROM ${table} WHERE namespace = ? AND name = ? AND delete_time IS NULL LIMIT 1`,
@@ -108,5 +124,18 @@ export const reads: Readonly<Record<string, (table: string, object: OriginalObje
     `SELECT t.proto FROM ${table} t WHERE t.delete_time IS NULL AND NOT EXISTS ` +
       `(SELECT 1 FROM ${table}_labels l WHERE l.obj_uid = t.uid AND l.\`key\` = ?)`,
     ['no-such-label'],
+  ],
+  /** As ListOptionsExt has them: conditions on fields, labels and names, in a tree of AND and OR, with an order and a page. */
+  'by a tree of criteria': (table, { namespace, indexed, labels = {} }) => [
+    `SELECT proto FROM ${table} WHERE delete_time IS NULL AND namespace = ? AND ` +
+      `((algorithm = ? AND revision_id >= ? AND (owner != ? OR source IS NULL)) OR description LIKE ?) AND ` +
+      `(training_framework IN (?, ?) AND model_kind IS NOT NULL) AND ` +
+      `uid IN (SELECT obj_uid FROM ${table}_labels WHERE \`key\` = ? AND value = ?) ` +
+      'ORDER BY create_time DESC, name ASC, algorithm ASC LIMIT 50 OFFSET 0',
+    [
+      ...[namespace, indexed['algorithm'] ?? null, indexed['revision_id'] ?? null, 'another owner', 'begins so%'],
+      ...[indexed['training_framework'] ?? null, 'another framework'],
+      ...(Object.entries(labels)[0] ?? ['', '']),
+    ],
   ],
 };
