@@ -5,7 +5,7 @@ import { tablesOf } from '../../src/storage/mysql/schema/tables.ts';
 import { aManifest, Cluster, kind } from '../support/cluster.ts';
 import { eventually, throughout } from '../support/eventually.ts';
 import { migrateAll } from '../support/migrations.ts';
-import { originalKinds, originalVariants } from '../support/original-schema.ts';
+import { originalVariant } from '../support/original-schema.ts';
 import { useBundle } from '../support/use-bundle.ts';
 
 const NS = 'archives';
@@ -40,9 +40,8 @@ describe('archives of the original', () => {
     for (let index = 0; index < LIVE; index += 1) await cluster.create(aManifest('Project', NS, `project-${index}`));
     const there = await cluster.get(model, NS, 'there');
     assert.ok(there !== undefined);
-    const variant = originalVariants.find(({ tableNames }) => tableNames === 'lowercase');
-    assert.ok(variant !== undefined);
-    for (const ours of originalKinds(variant.tableNames)) {
+    const variant = originalVariant('as specified');
+    for (const ours of variant.kinds) {
       await sql(`DROP TABLE ${tablesOf(ours).join(', ')}`);
       for (const statement of variant.create(ours)) await sql(statement);
     }

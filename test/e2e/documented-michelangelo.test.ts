@@ -9,7 +9,7 @@ import { DocumentedInstall } from '../support/documented-install.ts';
 import { eventually } from '../support/eventually.ts';
 import { OriginalApiServer, shippedSettings } from '../support/original/crd-sync.ts';
 import { originalCrds } from '../support/original/crds.ts';
-import { originalKinds, originalVariants } from '../support/original-schema.ts';
+import { originalVariant } from '../support/original-schema.ts';
 
 const theirs = await originalCrds();
 const skip = theirs === undefined ? 'needs Go on PATH to fetch the definitions of Kubernetes' : false;
@@ -35,7 +35,7 @@ describe('docs/michelangelo.md', { skip }, () => {
 
   /** What its ingester leaves behind: its tables, and in them an object of the cluster and one that it has archived. */
   const databaseOfOriginal = async (): Promise<string> => {
-    const variant = originalVariants.find(({ tableNames }) => tableNames === 'snake_case') ?? assert.fail();
+    const variant = originalVariant('as in the chart');
     const uid = await user.cluster.kubectl(
       ...'get models.michelangelo.api -n ml before -o jsonpath={.metadata.uid}'.split(' '),
     );
@@ -47,7 +47,7 @@ describe('docs/michelangelo.md', { skip }, () => {
         `VALUES (${values.map((value) => `'${value}'`).join(', ')})`
       );
     };
-    const tables = originalKinds(variant.tableNames).flatMap(variant.create);
+    const tables = [...variant.kinds, ...variant.unknown].flatMap(variant.create);
     return ['USE michelangelo', ...tables, insert('before', uid), insert('archived', 'uid-of-archived'), ''].join(
       ';\n',
     );

@@ -11,14 +11,19 @@ import { encodeObject } from '../../src/proto/encode.ts';
 import type { StoredObject } from '../../src/storage/metadata-storage.ts';
 import type { MysqlOptions } from '../../src/storage/mysql/pool.ts';
 import { MysqlMetadataStorage } from '../../src/storage/mysql/store/mysql-storage.ts';
-import { type MigrationReport, migrate, planMigration } from '../../src/storage/mysql/tasks/migrate.ts';
+import {
+  type MigrateOptions,
+  type MigrationReport,
+  migrate,
+  planMigration,
+} from '../../src/storage/mysql/tasks/migrate.ts';
 import { QueryTemplates } from '../../src/storage/query-templates.ts';
 import { unreadable } from '../../src/sync/audit/audit.ts';
 import { storageContract } from '../contract/storage-contract.ts';
 import { storageListContract } from '../contract/storage-list-contract.ts';
 import { migrationOptions } from '../support/migrations.ts';
 import { aModel, aModelRow } from '../support/objects.ts';
-import { type OriginalVariant, originalKinds, originalVariants } from '../support/original-schema.ts';
+import { type OriginalVariant, originalVariant, originalVariants } from '../support/original-schema.ts';
 
 const secret = 'SECRET-token-in-the-clear';
 
@@ -109,8 +114,11 @@ async function insert(database: BundleDatabase, table: string, values: Row): Pro
 }
 
 async function fill(database: BundleDatabase, variant: OriginalVariant): Promise<void> {
-  const kinds = originalKinds(variant.tableNames);
-  for (const kind of kinds) for (const statement of variant.create(kind)) await database.query(statement);
+  const { kinds, unknown } = variant;
+  for (const kind of [...kinds, ...unknown]) {
+    for (const statement of variant.create(kind)) await database.query(statement);
+  }
+  for (const { table } of unknown) await insert(database, table, row('of-a-newer-kind'));
   for (const kind of kinds) for (const one of rows[kind.kind] ?? []) await insert(database, kind.table, one);
   for (const [key, value] of [
     ['App', 'A'],
@@ -139,11 +147,24 @@ for (const flavour of ['mysql', 'mariadb'] as const) {
       let options: MysqlOptions;
       let report: MigrationReport;
       let plan: readonly string[];
+      let unknown: readonly unknown[];
       const [project, model, spark] = kindsNamed(['Project', 'Model', 'SparkJob'], variant.tableNames) as [
         KindDefinition,
         KindDefinition,
         KindDefinition,
       ];
+
+      const migrating = (): MigrateOptions => ({
+        ...migrationOptions({ ...options, ...database.migrator }),
+        tableNames: 'auto',
+      });
+      const pictureOfUnknown = async (): Promise<readonly unknown[]> => {
+        const rows = variant.unknown.map(async ({ table }) => [
+          await database.query(`SHOW CREATE TABLE ${table}`),
+          await database.query(`SELECT * FROM ${table}`),
+        ]);
+        return (await Promise.all(rows)).flat();
+      };
 
       before(async () => {
         server = await startDatabase({ flavour });
@@ -151,9 +172,9 @@ for (const flavour of ['mysql', 'mariadb'] as const) {
         const pool = { maxOpenConns: 10, maxIdleConns: 10, connMaxLifetimeMs: 0 };
         options = { host: server.host, port: server.port, ...database.writer, database: database.name, ...pool };
         await fill(database, variant);
-        const migrating = { ...migrationOptions({ ...options, ...database.migrator }), tableNames: variant.tableNames };
-        plan = await planMigration(migrating);
-        report = await migrate(migrating);
+        unknown = await pictureOfUnknown();
+        plan = await planMigration(migrating());
+        report = await migrate(migrating());
         storage = new MysqlMetadataStorage(options, systemClock, new QueryTemplates(allKinds));
       });
       after(() => server.dispose());
@@ -245,10 +266,25 @@ for (const flavour of ['mysql', 'mariadb'] as const) {
 
       it('were announced by a dry run that changed nothing, and are up to date now', async () => {
         assert.ok(plan.some((sql) => sql.startsWith('ALTER TABLE `project`')));
-        const migrating = { ...migrationOptions({ ...options, ...database.migrator }), tableNames: variant.tableNames };
-        assert.deepEqual(await planMigration(migrating), []);
-        assert.deepEqual((await migrate(migrating)).applied, []);
-        assert.equal(report.adopted.length, 39);
+        assert.deepEqual(await planMigration(migrating()), []);
+        assert.deepEqual((await migrate(migrating())).applied, []);
+        assert.equal(report.adopted.length, variant.kinds.length * 3);
+      });
+
+      it('have the names by which they were found, which are noted for every other program', async () => {
+        const noted = await database.query('SELECT table_names FROM ingester_gate');
+        assert.deepEqual(
+          noted.map((gate) => gate['table_names']),
+          [variant.tableNames],
+        );
+        const tables = (await database.query('SHOW TABLES')).flatMap((table) => Object.values(table));
+        const other = variant.tableNames === 'lowercase' ? 'pipeline_run' : 'pipelinerun';
+        assert.equal(tables.includes(other), false);
+      });
+
+      it('leave those of kinds that this release does not know as they are', async () => {
+        assert.equal(unknown.length, variant.unknown.length * 2);
+        assert.deepEqual(await pictureOfUnknown(), unknown);
       });
 
       storageContract(`adopted ${variant.name} on ${flavour}`, () => storage);
@@ -263,9 +299,7 @@ for (const flavour of ['mysql', 'mariadb'] as const) {
 
     const refusal = async (statements: readonly string[]): Promise<string> => {
       const database = await createBundleDatabase(server);
-      const [variant] = originalVariants;
-      assert.ok(variant !== undefined);
-      await fill(database, variant);
+      await fill(database, originalVariant('as specified'));
       for (const statement of statements) await database.query(statement);
       const tables = async (): Promise<unknown> => database.query('SHOW CREATE TABLE project');
       const as = await tables();
