@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { parseDocument } from 'yaml';
 import * as z from 'zod';
 import { CodedError, type FieldError, formatFieldErrors, messageOf } from '../base/errors.ts';
-import { isJsonObject, type JsonObject, ownValue, valueAt } from '../base/json.ts';
+import { isJsonObject, type JsonObject, type JsonValue, ownValue, valueAt } from '../base/json.ts';
 import { nearest } from '../base/nearest.ts';
 import { type Configuration, schema, type TaskConfiguration, taskSchema } from './schema.ts';
 import { taskSections } from './task-settings.ts';
@@ -16,6 +16,12 @@ const originalSections: ReadonlySet<string> = new Set([
   ...['apiserver', 'controllermgr', 'controllers', 'crdCheck', 'inferenceServer', 'jobs', 'k8s', 'minio'],
   ...['notification', 'pipeline', 'pipelineRun', 'worker', 'workflowClient'],
 ]);
+
+/** Keys of the original in sections that have its name and ours; the webhook of the original converts versions. */
+const originalKeys: Readonly<Record<string, readonly string[]>> = {
+  metadataStorage: ['deletionDelay', 'enableResourceVersionCache'],
+  webhook: ['certDir', 'host', 'port', 'url'],
+};
 
 /** Everything that is wrong with the configuration, all at once, each with its path. */
 export class ConfigurationError extends CodedError {
@@ -47,16 +53,25 @@ type Shape = Readonly<Record<string, ReturnType<typeof section>>>;
 
 function load<T extends Configuration>(type: Schema<T>, { file, env }: ConfigurationSource): T {
   const described = file ?? 'environment';
-  const fromFile = Object.fromEntries(
-    Object.entries(file === undefined ? {} : readFile(file)).filter(
-      ([name]) => name in type.shape || !(name in taskSections || originalSections.has(name)),
-    ),
-  );
+  const fromFile = file === undefined ? {} : ownPart(readFile(file), type.shape);
   refuseContradiction(fromFile, env, described);
   const merged = withEnvironment(expandVariables(fromFile, env, described), env, type.shape);
   const parsed = type.safeParse(merged);
   if (!parsed.success) throw new ConfigurationError(described, parsed.error.issues.flatMap(toFieldErrors));
   return withPassword(parsed.data);
+}
+
+/** Without what is the original's and, where no task reads them, without the sections of tasks. */
+function ownPart(content: JsonObject, sections: Shape): JsonObject {
+  const own = Object.entries(content).filter(
+    ([name]) => name in sections || !(name in taskSections || originalSections.has(name)),
+  );
+  return Object.fromEntries(own.map(([name, keys]) => [name, withoutKeys(keys, ownValue(originalKeys, name) ?? [])]));
+}
+
+function withoutKeys(section: JsonValue | undefined, names: readonly string[]): JsonValue | undefined {
+  if (!isJsonObject(section)) return section;
+  return Object.fromEntries(Object.entries(section).filter(([key]) => !names.includes(key)));
 }
 
 function readFile(path: string): JsonObject {

@@ -7,9 +7,6 @@ import { syncSections } from './sync-settings.ts';
 import { taskSections } from './task-settings.ts';
 import { address, duration, flag, integer, kindName, mode, perKind, section, text, zeroMeans } from './values.ts';
 
-/** A key that files of the original have and that nothing ever read, there or here. */
-const neverRead = z.unknown().optional();
-
 const concurrency = zeroMeans(320, integer(0, 1000));
 const requeuePeriod = zeroMeans(30_000, duration);
 
@@ -25,8 +22,6 @@ export const schema = z.strictObject({
       .describe(
         'Naming of the tables, for `task migrate`: as the database has them, `pipeline_run` where it is new (auto); `pipelinerun` (lowercase); `pipeline_run` (snake_case). Both occur in databases of the original; every other program finds out.',
       ),
-    deletionDelay: neverRead,
-    enableResourceVersionCache: neverRead,
   }),
   mysql: section({
     enabled: flag.default(false).describe('Allows an otherwise empty mysql section, with all defaults.'),

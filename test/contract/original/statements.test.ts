@@ -1,5 +1,8 @@
 // The original and this program write the same tables: beside each other, and one after the other in both directions.
 import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { type BundleDatabase, createBundleDatabase } from '../../../hack/local/bundle-database.ts';
 import { type DatabaseServer, startDatabase } from '../../../hack/local/mysql.ts';
@@ -17,6 +20,7 @@ import { toRow } from '../../../src/sync/row.ts';
 import { blocksIn, commandsOf } from '../../support/docs-page.ts';
 import { migrationOptions } from '../../support/migrations.ts';
 import { kindNamed } from '../../support/objects.ts';
+import { originalConfiguration } from '../../support/original/configuration.ts';
 import { databaseEnv, startTask } from '../../support/run-task.ts';
 import { definitionsOf } from './definitions.ts';
 import { anObject, asOriginal, type Wanted } from './objects.ts';
@@ -244,6 +248,20 @@ for (const flavour of ['mysql', 'mariadb'] as const) {
       const ran = await startTask(args, databaseEnv({ ...options, ...database.migrator })).ended;
       assert.equal(ran.code, 0, ran.stderr);
       assert.deepEqual(await foreign(kindNamed('RayCluster')), []);
+    });
+
+    it('is taken over with the configuration file of the original, as it is', async () => {
+      await run(upsert('ray_job', asOriginal({ kind: 'RayJob', uid: 'by-its-file', version: 5 }), NOW));
+      const folder = mkdtempSync(join(tmpdir(), 'original-'));
+      const file = join(folder, 'base.yaml');
+      const { host, port } = server;
+      writeFileSync(file, originalConfiguration({ host, port, user: database.migrator.user, database: database.name }));
+      const ran = await startTask(['--config', file, 'task', 'migrate'], {
+        MYSQL_PASSWORD: database.migrator.password,
+      }).ended;
+      rmSync(folder, { recursive: true });
+      assert.equal(ran.code, 0, ran.stderr);
+      assert.deepEqual(await foreign(kindNamed('RayJob')), []);
     });
 
     it('is taken over by the next migration: every row of the original complete, and none lost', async () => {

@@ -12,6 +12,7 @@ import {
   taskKeys,
 } from '../../../src/config/load.ts';
 import type { Configuration } from '../../../src/config/schema.ts';
+import { originalConfiguration } from '../../support/original/configuration.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'config-'));
 after(() => rmSync(directory, { recursive: true }));
@@ -140,25 +141,7 @@ ingester: {kinds: [Foo], requeuePeriod: soon, requeuePeriodMap: {Bar: 1s}, concu
   });
 
   it('takes the whole file of the original, and still refuses a key that is wrong in the sections it reads', () => {
-    const file = `
-controllermgr: {metricsBindAddress: ':8091', leaderElectionID: decaf1259.michelangelo.uber.com}
-controllers: {rayCluster: {k8sQps: 300, k8sBurst: 600}}
-minio: {awsAccessKeyId: '\${AWS_ACCESS_KEY_ID}', secure: false}
-k8s: {qps: 300, burst: 600}
-metadataStorage: {enableMetadataStorage: true, deletionDelay: 10s, enableResourceVersionCache: true}
-mysql: {host: mysql, port: 3306, user: root, password: '\${MYSQL_PASSWORD}', database: michelangelo}
-ingester:
-  concurrentReconciles: 2
-  requeuePeriod: 30s
-  concurrentReconcilesMap:
-pipeline: {revisioningEnabled: false}
-inferenceServer: {gateway: {name: gateway}}
-workflowClient: {host: cadence, domain: default}
-jobs: {k8sengine: {mapper: {logPersistence: {enabled: false}}}}
-notification: {taskList: ''}
-apiserver: {crdSync: {enableCRDUpdate: true}}
-pipelineRun: {ttlDays: 30}
-`;
+    const file = originalConfiguration({ host: 'mysql', port: 3306, user: 'root', database: 'michelangelo' });
     const { mysql, ingester, metadataStorage } = load(file, { MYSQL_PASSWORD: 'x' });
     assert.deepEqual([mysql.host, mysql.password, ingester.concurrentReconciles], ['mysql', 'x', 2]);
     assert.deepEqual([ingester.concurrentReconcilesMap, metadataStorage.enableMetadataStorage], [{}, true]);
@@ -166,6 +149,16 @@ pipelineRun: {ttlDays: 30}
       Object.keys(problems(`${file}\nminioo: {}`.replace('port: 3306', 'prot: 3306'), { MYSQL_PASSWORD: 'x' })),
       ['mysql.prot', 'minioo'],
     );
+  });
+
+  it('leaves the keys of the original alone in the section of the webhook, which has keys of its own', () => {
+    const theirs = "host: 0.0.0.0, port: 9443, url: 'https://apiserver:9443', certDir: '${NOT_SET}'";
+    const { webhook } = load(`webhook: {${theirs}, reconcilerUser: system:serviceaccount:a:b}`);
+    assert.equal(webhook.reconcilerUser, 'system:serviceaccount:a:b');
+    assert.deepEqual(Object.keys(webhook), Object.keys(load('').webhook));
+    const wrong = Object.keys(problems(`webhook: {${theirs}, hots: a, shutdownDelay: soon}\nserver: {url: a}`));
+    assert.deepEqual(wrong.sort(), ['server.url', 'webhook.hots', 'webhook.shutdownDelay']);
+    assert.deepEqual(Object.keys(problems('webhook: [host]')), ['webhook']);
   });
 
   it('names the nearest known key for an unknown one, of a section and of a rule too', () => {
