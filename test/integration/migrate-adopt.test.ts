@@ -6,10 +6,11 @@ import { type DatabaseServer, startDatabase } from '../../hack/local/mysql.ts';
 import type { KindDefinition } from '../../src/api/kind.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import type { JsonObject } from '../../src/base/json.ts';
-import { allKinds, kindsNamed } from '../../src/kinds/kinds.ts';
+import { allKinds, defaultKinds, kindsNamed } from '../../src/kinds/kinds.ts';
 import { encodeObject } from '../../src/proto/encode.ts';
 import type { StoredObject } from '../../src/storage/metadata-storage.ts';
-import type { MysqlOptions } from '../../src/storage/mysql/pool.ts';
+import { type MysqlOptions, MysqlPool } from '../../src/storage/mysql/pool.ts';
+import { ownTables } from '../../src/storage/mysql/schema/own-tables.ts';
 import { MysqlMetadataStorage } from '../../src/storage/mysql/store/mysql-storage.ts';
 import {
   type MigrateOptions,
@@ -291,6 +292,48 @@ for (const flavour of ['mysql', 'mariadb'] as const) {
       storageListContract(`adopted ${variant.name} on ${flavour}`, () => storage);
     });
   }
+
+  describe(`tables of a kind that is not ingested on ${flavour}`, () => {
+    let server: DatabaseServer;
+    before(async () => (server = await startDatabase({ flavour })));
+    after(() => server.dispose());
+
+    it("stay the original's, hold nothing up, and are adopted when the kind is switched on", async () => {
+      const database = await createBundleDatabase(server);
+      await fill(database, originalVariant('as in the chart'));
+      await insert(database, 'cached_output', row('c-1'));
+      const { host, port } = server;
+      const pool = { maxOpenConns: 2, maxIdleConns: 2, connMaxLifetimeMs: 0 };
+      const options = { host, port, ...database.migrator, database: database.name, ...pool };
+      const run = (kinds: readonly KindDefinition[]): Promise<MigrationReport> =>
+        migrate({ ...migrationOptions(options, kinds), tableNames: 'auto' });
+      const picture = (): Promise<unknown> => database.query('SHOW CREATE TABLE cached_output');
+      const owned = async (): Promise<readonly string[]> => {
+        const mysql = new MysqlPool(options, systemClock);
+        try {
+          return await mysql.read((session) => ownTables(session, 'snake_case'));
+        } finally {
+          await mysql.close();
+        }
+      };
+      const theirs = await picture();
+      assert.equal((await run(defaultKinds)).adopted.length, 39);
+      assert.deepEqual((await run(defaultKinds)).adopted, []);
+      assert.deepEqual(await picture(), theirs);
+      assert.deepEqual([(await owned()).includes('model'), (await owned()).includes('cached_output')], [true, false]);
+      const { adopted } = await run(allKinds);
+      assert.deepEqual(
+        adopted.map(({ table, rows }) => [table, rows]),
+        [
+          ['cached_output', 1],
+          ['cached_output_labels', 0],
+          ['cached_output_annotations', 0],
+        ],
+      );
+      assert.ok((await owned()).includes('cached_output_labels'));
+      await database.drop();
+    });
+  });
 
   describe(`what cannot be adopted on ${flavour}`, () => {
     let server: DatabaseServer;

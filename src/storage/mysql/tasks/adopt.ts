@@ -4,6 +4,7 @@ import { LAST_APPLIED_ANNOTATION } from '../../../api/names.ts';
 import { CodedError } from '../../../base/errors.ts';
 import type { ReadOriginal } from '../../original.ts';
 import type { SqlSession } from '../pool.ts';
+import { isOwn } from '../schema/own-tables.ts';
 import { readTables, type TableShape } from '../schema/table-shape.ts';
 import { planAdoption } from './adoption-plan.ts';
 import type { MigrationConnection } from './migration-connection.ts';
@@ -103,7 +104,7 @@ export async function takeOverRows(host: AdoptionHost): Promise<readonly Adopted
   const { readOriginal } = host;
   const tables = await readTables(host.connection);
   const taken: AdoptedTable[] = [];
-  for (const kind of host.kinds.filter(({ table }) => tables.has(table))) {
+  for (const kind of host.kinds.filter(({ table }) => isOwn(tables.get(table)))) {
     if (!(await hasForeign(host.connection, kind))) continue;
     const rows = await runBackfill(
       {
