@@ -2,6 +2,9 @@
 // the commands as they are printed.
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
+import { readByOriginal } from '../contract/original/definitions.ts';
+import { asOriginal } from '../contract/original/objects.ts';
+import { inWords, reads, type Statement, softDelete, upsert } from '../contract/original/statements.ts';
 import { ApiServer } from '../support/api-server.ts';
 import { aManifest } from '../support/cluster.ts';
 import { blocksIn, commandsOf } from '../support/docs-page.ts';
@@ -14,6 +17,7 @@ import { originalVariant } from '../support/original-schema.ts';
 const theirs = await originalCrds();
 const skip = theirs === undefined ? 'needs Go on PATH to fetch the definitions of Kubernetes' : false;
 const page = 'michelangelo.md';
+const variant = originalVariant('as in the chart');
 
 describe('docs/michelangelo.md', { skip }, () => {
   let user: DocumentedInstall;
@@ -35,7 +39,6 @@ describe('docs/michelangelo.md', { skip }, () => {
 
   /** What its ingester leaves behind: its tables, and in them an object of the cluster and one that it has archived. */
   const databaseOfOriginal = async (): Promise<string> => {
-    const variant = originalVariant('as in the chart');
     const uid = await user.cluster.kubectl(
       ...'get models.michelangelo.api -n ml before -o jsonpath={.metadata.uid}'.split(' '),
     );
@@ -117,15 +120,61 @@ describe('docs/michelangelo.md', { skip }, () => {
     await isStored('before');
   });
 
-  it('is taken out again as the page on the uninstall says', async () => {
-    await user.sh(commandsOf('uninstall.md', 'With kubectl'));
+  const [stop = '', remove = ''] = blocksIn(page, 'Go back to it').map(({ text }) => text);
+  const run = async (statements: readonly Statement[]): Promise<readonly Readonly<Record<string, unknown>>[]> => {
+    let last: readonly Readonly<Record<string, unknown>>[] = [];
+    for (const statement of statements) last = await user.query(inWords(statement));
+    return last;
+  };
+
+  it('stops as printed: no object waits for it, nothing adds the finalizer, and its rows stay', async () => {
+    await user.sh(stop);
     const get = ['get', 'models.michelangelo.api', '-n', 'ml', '-o', 'jsonpath={.items[*].metadata.finalizers}'];
     assert.equal(await user.cluster.kubectl(...get), '');
-    await restart();
+    await user.apply(aManifest('Model', 'ml', 'unguarded'));
+    assert.equal(await user.cluster.kubectl(...get), '');
+    const pods = ['get', 'pods', '-n', 'ingester-system', '-l', 'app.kubernetes.io/component=reconciler', '-o', 'name'];
+    assert.equal(await user.cluster.kubectl(...pods), '');
     const left = await user.query('SELECT name FROM michelangelo.model WHERE delete_time IS NULL ORDER BY name');
     assert.deepEqual(
       left.map(({ name }) => name),
       ['after', 'archived', 'before'],
     );
+    await restart();
+  });
+
+  it('is taken out as printed, and leaves CRDs and objects', async () => {
+    await user.sh(remove);
+    const left = await user.cluster.kubectl('get', 'namespaces,crd,models.michelangelo.api', '-A', '-o', 'name');
+    assert.doesNotMatch(left, /ingester-system|ingester\.michelangelo\.api/);
+    assert.match(left, /model\.michelangelo\.api\/before/);
+    await restart();
+  });
+
+  it('leaves a database in which the statements of the original read, write and delete', async () => {
+    for (const { kind, table } of variant.kinds) {
+      const theirs = asOriginal({ kind, uid: `back-${kind}`, version: 7, namespace: 'ml', labels: { back: 'yes' } });
+      await run(upsert(`michelangelo.${table}`, theirs, '2026-06-01 10:00:00'));
+    }
+    const models = 'michelangelo.model';
+    const back = asOriginal({ kind: 'Model', uid: 'back-Model', version: 7, namespace: 'ml', labels: { back: 'yes' } });
+    for (const [how, statement] of Object.entries(reads)) {
+      const found = await readByOriginal('Model', await run([statement(models, back)]));
+      assert.ok(
+        found.some(({ uid }) => uid === back.uid),
+        how,
+      );
+    }
+    const listed = await readByOriginal('Model', await run([reads['as a list']!(models, back)]));
+    assert.deepEqual(listed.map(({ name }) => name).sort(), ['after', 'archived', 'before', back.name]);
+    const [ours] = await user.query(`SELECT uid FROM ${models} WHERE name = 'before'`);
+    const changed = { ...back, name: 'before', uid: String(ours?.['uid']), resourceVersion: 999_999 };
+    await run(upsert(models, changed, '2026-06-01 10:00:00'));
+    const rows = await user.query(
+      `SELECT CAST(res_version AS CHAR) AS version, algorithm FROM ${models} WHERE name = 'before'`,
+    );
+    assert.deepEqual(rows, [{ version: '999999', algorithm: back.indexed['algorithm'] }]);
+    await run([softDelete(models, 'ml', 'after', '2026-06-01 11:00:00')]);
+    assert.deepEqual(await run([reads['by name']!(models, { ...back, name: 'after' })]), []);
   });
 });

@@ -22,7 +22,7 @@ import { migrationOptions } from '../../support/migrations.ts';
 import { kindNamed } from '../../support/objects.ts';
 import { originalConfiguration } from '../../support/original/configuration.ts';
 import { databaseEnv, startTask } from '../../support/run-task.ts';
-import { definitionsOf } from './definitions.ts';
+import { readByOriginal } from './definitions.ts';
 import { anObject, asOriginal, type Wanted } from './objects.ts';
 import { directUpdate, inWords, reads, type Statement, softDelete, upsert } from './statements.ts';
 
@@ -196,12 +196,8 @@ for (const flavour of ['mysql', 'mariadb'] as const) {
       assert.equal((await stored('PipelineRun', 'uid-now')).state, 'deleted');
     });
 
-    const uidsOf = async (rows: readonly Readonly<Record<string, unknown>>[]): Promise<readonly string[]> => {
-      const type = (await definitionsOf()).lookupType('michelangelo.api.v2.Model');
-      return rows.map(
-        ({ proto }) => (type.decode(proto as Buffer).toJSON() as { metadata: { uid: string } }).metadata.uid,
-      );
-    };
+    const uidsOf = async (rows: readonly Readonly<Record<string, unknown>>[]): Promise<readonly string[]> =>
+      (await readByOriginal('Model', rows)).map(({ uid }) => uid);
 
     for (const [how, statement] of Object.entries(reads)) {
       it(`gives the original what this program wrote, read ${how}`, async () => {
