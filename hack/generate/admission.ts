@@ -153,7 +153,7 @@ export function validatingWebhooks(
         // What is permitted by its annotation makes no call, so an uninstallation never waits.
         failurePolicy: 'Fail',
       },
-      deepValues(kinds, openFields),
+      openFieldUpdates(kinds, openFields),
       unknownNames(kinds),
     ],
   };
@@ -165,13 +165,13 @@ export const crdDeletionNotPermitted: MatchCondition = {
 };
 
 /**
- * Updates of fields in which an object can be nested without end. Creates are judged by `objects`. What passes while no
+ * Updates of fields in which an object can be nested without end, or any text is taken for a duration. Creates are judged by `objects`. What passes while no
  * webhook answers can be stored all the same, so no update waits for one; the expression language of the API server cannot
  * count levels: it takes 20 seconds of its processor for a list of 50,000 numbers.
  */
-function deepValues(kinds: readonly KindDefinition[], openFields: readonly (readonly string[])[]): object {
+function openFieldUpdates(kinds: readonly KindDefinition[], openFields: readonly (readonly string[])[]): object {
   const expression = openFields.map((path) => changed(`.?${path.join('.?')}`)).join(' || ');
-  return advisoryOnUpdates('deep-values.ingester.michelangelo.api', kinds, { name: 'changes-open-field', expression });
+  return advisoryOnUpdates('open-fields.ingester.michelangelo.api', kinds, { name: 'changes-open-field', expression });
 }
 
 /** Updates that bring a name of our prefix which nothing reads: only warned about, so no update waits for a webhook. */

@@ -63,9 +63,10 @@ function kindsPage(kinds: readonly KindDefinition[]): string {
 
 Group \`michelangelo.api\`, version \`v2\`, all namespaced. Each kind has three tables: the main one and, with the endings
 \`_labels\` and \`_annotations\`, one row per label and annotation. Optional kinds are ingested only when
-\`ingester.kinds\` names them; immutable kinds are evicted only with \`ingester.evictImmutableKinds\`. In databases of the
-original's first release the names of tables have no underscores (\`pipelinerun\`); they are kept
-([michelangelo-database.md](michelangelo-database.md#table-names)).
+\`ingester.kinds\` names them beside the others and the component \`config/components/kinds/<plural>\` gives the bundle the
+rights and the rules for them; their definitions are in \`crds/optional\`. Immutable kinds are evicted only with
+\`ingester.evictImmutableKinds\`. In databases of the original's first release the names of tables have no underscores
+(\`pipelinerun\`); they are kept ([michelangelo-database.md](michelangelo-database.md#table-names)).
 
 | Kind | Plural | Table | Indexed columns (JSON path) | Notes |
 | --- | --- | --- | --- | --- |

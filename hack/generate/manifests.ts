@@ -7,6 +7,7 @@ import { crdName } from '../../src/kinds/kind-names.ts';
 import { calledByUrl, mutatingWebhook, validatingWebhooks } from './admission.ts';
 import { admissionPolicies } from './admission-policies.ts';
 import { INGESTER_CRD } from './crds/ingester.ts';
+import { optionalKindOutputs } from './optional-kinds.ts';
 import { generatedNotice, type Output } from './output.ts';
 
 const labels = { 'app.kubernetes.io/name': 'michelangelo-ingester' };
@@ -28,6 +29,20 @@ export function manifestOutputs(
     output('config/overlays/local/validating-by-url.yaml', calledByUrl(validating)),
     output('crds/kustomization.yaml', kustomization(ingested.map(crdName))),
     output('crds/ingester/kustomization.yaml', kustomization([INGESTER_CRD])),
+    ...optionalKindOutputs(kinds, (listed) => listing(listed, openFields)),
+  ];
+}
+
+/** Every document that lists kinds which an overlay can add. */
+function listing(kinds: readonly KindDefinition[], openFields: readonly (readonly string[])[]): readonly object[] {
+  const plurals = kinds.map(({ plural }) => plural);
+  return [
+    reconcilerRole(plurals),
+    webhookRole(plurals),
+    ...queryWrites(plurals),
+    mutatingWebhook(kinds),
+    validatingWebhooks(kinds, openFields),
+    ...admissionPolicies(kinds),
   ];
 }
 

@@ -111,6 +111,41 @@ describe('updating objects on a real API server', () => {
     assert.deepEqual([await admission().calls(), await admission().calls('/validate')], before);
   });
 
+  it('23: warns of what the protobuf form cannot hold, on a create, an apply and a patch, and stores it', async () => {
+    const TriggerRun = kind('TriggerRun');
+    const timed = (interval: string) => {
+      const spec = { trigger: { intervalSchedule: { interval } } };
+      return aManifest('TriggerRun', NS, 'timed', { spec });
+    };
+    const warning = /Warning: spec\.trigger\.intervalSchedule\.interval: expected a duration such as 3\.5s/;
+    assert.match((await kubectl(['create'], timed('5 minutes'))).stderr, warning);
+    assert.doesNotMatch((await kubectl(['apply'], timed('5m'))).stderr, warning);
+    assert.match((await kubectl(['apply'], timed('6 minutes'))).stderr, warning);
+    const change = { spec: { trigger: { intervalSchedule: { interval: '7 minutes' } } } };
+    const path = pathOf(TriggerRun, NS, 'timed');
+    const patched = await admission().api.call({
+      method: 'PATCH',
+      path,
+      body: change,
+      contentType: contentTypes.merge,
+    });
+    assert.deepEqual([patched.status, patched.warnings.length], [200, 0], 'it brought nothing new');
+    await admission().api.must({
+      method: 'POST',
+      path: pathOf(kind('Deployment'), NS),
+      body: aManifest('Deployment', NS, 'shadowed'),
+    });
+    const shadow = { spec: { shadowSpec: { duration: 'a while' } } };
+    const shadowed = pathOf(kind('Deployment'), NS, 'shadowed');
+    const answer = await admission().api.call({
+      method: 'PATCH',
+      path: shadowed,
+      body: shadow,
+      contentType: contentTypes.merge,
+    });
+    assert.match(answer.warnings.join(), /spec\.shadowSpec\.duration: expected a duration/);
+  });
+
   it('24: 20 writers in conflict lose no finalizer and make no duplicate', async () => {
     await create('stormy');
     const path = pathOf(Model, NS, 'stormy');

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { existsSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { basename, join, relative } from 'node:path';
+import { basename, dirname, join, relative } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { stringify } from 'yaml';
 import { type ControlPlane, startControlPlane } from '../../hack/local/control-plane.ts';
@@ -63,7 +63,8 @@ describe('the manifests', () => {
   it('are all rendered here: every component, in an overlay or in a combination', () => {
     const overlays = globSync('config/{default,overlays/**}/kustomization.yaml', { cwd: root });
     const named = [JSON.stringify(recipes), ...overlays.map((file) => readFileSync(join(root, file), 'utf8'))].join();
-    const components = globSync('config/components/*/', { cwd: root }).map((folder) => basename(folder));
+    const all = join(root, 'config/components');
+    const components = globSync('**/kustomization.yaml', { cwd: all }).map((file) => dirname(file));
     assert.ok(components.length > 10);
     for (const name of components) assert.match(named, new RegExp(`components/${name}\\b|"${name}"`), name);
   });

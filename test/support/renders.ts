@@ -44,6 +44,7 @@ export const recipes: Readonly<Record<string, Recipe>> = {
   'fail-open': { base: 'default', components: ['fail-open'] },
   'admission-policies': { base: 'base', components: ['migrate', 'deletion-protection', 'admission-policies'] },
   'admission-policies-ha': { base: 'base', components: ['ha', 'network-policy', 'prometheus', 'admission-policies'] },
+  'optional-kind': { base: 'default', components: ['query', 'query-certificate', 'kinds/cachedoutputs'] },
   query: { base: 'default', components: ['query', 'query-certificate', 'tombstones'] },
   'query-elsewhere': {
     base: 'default',

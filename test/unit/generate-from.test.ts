@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
@@ -84,6 +85,40 @@ describe('the definitions of a newer original', () => {
     }
   });
 
+  it('bring nothing of the calls that the original offers, which name types of Kubernetes that no object has', async () => {
+    const calls = `syntax = "proto3";
+package michelangelo.api.v2;
+message CreateMetricRequest {
+  Metric metric = 1;
+  k8s.io.apimachinery.pkg.apis.meta.v1.CreateOptions create_options = 2;
+}
+message CreateMetricResponse { Metric metric = 1; }
+service MetricService {
+  rpc CreateMetric(CreateMetricRequest) returns (CreateMetricResponse);
+}`;
+    const files = { 'metric.proto': newKind };
+    assert.deepEqual(await take({ ...files, 'metric_svc.proto': calls }), await take(files));
+  });
+
+  it('bring the CRD, the tables, the rights and the rules of admission of a new kind', () => {
+    const copy = mkdtempSync(join(tmpdir(), 'newer-copy-'));
+    made.push(copy);
+    for (const part of ['src', 'webhooks', 'schema', 'hack', 'config', 'crds', 'docs', 'package.json', 'biome.json']) {
+      cpSync(join(root, part), join(copy, part), { recursive: true });
+    }
+    symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'));
+    const from = folderOf({ 'metric.proto': newKind });
+    execFileSync(process.execPath, [join(copy, 'hack/generate/main.ts'), '--from', from], { cwd: copy, stdio: 'pipe' });
+    const written = (file: string): string => readFileSync(join(copy, file), 'utf8');
+    assert.match(written('crds/optional/metrics.michelangelo.api.yaml'), /\n +plural: metrics\n/);
+    assert.match(written('schema/migrations/optional/metric.sql'), /CREATE TABLE[^;]* `metric` [^;]*`end_time`/);
+    const rules = written('config/components/kinds/metrics/kustomization.yaml');
+    for (const name of ['ingester-reconciler', 'ingester-webhook', 'ingester-finalizer', 'ingester-rules']) {
+      assert.match(rules, new RegExp(`name: ${name}\n +patch: \\|\n(?: +.*\n)*? +value: metrics\n`), name);
+    }
+    execFileSync(process.execPath, [join(copy, 'hack/generate/main.ts'), '--check'], { cwd: copy, stdio: 'pipe' });
+  });
+
   it('are refused with all problems where a field or a value is gone or another one', async () => {
     const text = ours('trigger_run.proto')
       .replace(/bool auto_flip = (\d+)/, 'string auto_flip = $1')
@@ -101,6 +136,10 @@ describe('the definitions of a newer original', () => {
     await assert.rejects(
       take({ 'metric.proto': newKind.replace('message MetricSpec {', 'message {') }),
       /metric\.proto: /,
+    );
+    await assert.rejects(
+      take({ 'metric.proto': newKind.replace('string title', 'TimeRange title') }),
+      /A type that no file defines: .*TimeRange/,
     );
   });
 });

@@ -1,4 +1,6 @@
 import type { KindDefinition } from '../../../src/api/kind.ts';
+import type { FieldDescriptor } from '../../../src/proto/descriptor.ts';
+import { wellKnownType } from '../../../src/proto/well-known.ts';
 import type { DescriptorSet } from '../proto/descriptors.ts';
 import { messageSchema, type Schema } from './schema.ts';
 
@@ -56,10 +58,25 @@ function rootSchema(kind: CrdKind, set: DescriptorSet): Schema {
   };
 }
 
-/** Where in the spec a client may nest as deep as it likes: the field below `spec` that has such a part. */
+/**
+ * Where in the spec the CRD admits what may not be stored as it is: the fields below `spec` in which a client may nest as deep
+ * as it likes, or write any text for a duration.
+ */
 export function openFields(kind: CrdKind, set: DescriptorSet): readonly (readonly string[])[] {
-  const { properties = {} } = messageSchema(set, `${group}.${version}.${kind.kind}Spec`);
-  return Object.entries(properties)
-    .filter(([, schema]) => JSON.stringify(schema).includes('"x-kubernetes-preserve-unknown-fields":true'))
-    .map(([name]) => ['spec', name]);
+  const spec = `${group}.${version}.${kind.kind}Spec`;
+  const { properties = {} } = messageSchema(set, spec);
+  const isOpen = (name: string): boolean =>
+    JSON.stringify(properties[name]).includes('"x-kubernetes-preserve-unknown-fields":true');
+  return (set.messages[spec] ?? [])
+    .filter((field) => isOpen(field.name) || hasDuration(set, field))
+    .map(({ name }) => ['spec', name]);
+}
+
+function hasDuration(set: DescriptorSet, field: FieldDescriptor, outer: readonly string[] = []): boolean {
+  if (field.type !== 'message' || outer.includes(field.of)) return false;
+  const { of } = field;
+  return (
+    wellKnownType(of)?.json === 'duration' ||
+    (set.messages[of] ?? []).some((one) => hasDuration(set, one, [...outer, of]))
+  );
 }

@@ -3,7 +3,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import protobuf from 'protobufjs';
-import { CodedError } from '../../../src/base/errors.ts';
+import { CodedError, messageOf } from '../../../src/base/errors.ts';
 import type { FieldDescriptor } from '../../../src/proto/descriptor.ts';
 import type { Output } from '../output.ts';
 import { type DescriptorSet, describeDefinitions } from './descriptors.ts';
@@ -60,19 +60,27 @@ async function theirFiles(folder: string): Promise<readonly ProtoFile[]> {
   );
   return files
     .flat()
-    .filter(({ path, text }) => !path.endsWith('/options.proto') && /^\s*(message|enum)\s/m.test(text));
+    .filter(
+      ({ path, text }) => !path.endsWith('/options.proto') && /^\s*(message|enum)\s/m.test(text) && !isService(text),
+    );
+}
+
+/** Calls and their messages, which name more of Kubernetes than any stored object: nothing of them is stored. */
+function isService(text: string): boolean {
+  return /^\s*service\s+\w+\s*\{/m.test(text);
 }
 
 function resolved(files: readonly ProtoFile[]): protobuf.Root {
   const root = baseDefinitions();
-  for (const { path, text } of files) {
+  const attempt = (what: string, step: () => unknown): void => {
     try {
-      protobuf.parse(text, root, { keepCase: true });
+      step();
     } catch (error) {
-      throw new NewerDefinitionsError([`${path}: ${error instanceof Error ? error.message : String(error)}`]);
+      throw new NewerDefinitionsError([`${what}: ${messageOf(error)}`]);
     }
-  }
-  root.resolveAll();
+  };
+  for (const { path, text } of files) attempt(path, () => protobuf.parse(text, root, { keepCase: true }));
+  attempt('A type that no file defines', () => root.resolveAll());
   return root;
 }
 
