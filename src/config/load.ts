@@ -4,7 +4,7 @@ import * as z from 'zod';
 import { CodedError, type FieldError, formatFieldErrors, messageOf } from '../base/errors.ts';
 import { isJsonObject, type JsonObject, type JsonValue, ownValue, valueAt } from '../base/json.ts';
 import { nearest } from '../base/nearest.ts';
-import { type Configuration, schema, type TaskConfiguration, taskSchema } from './schema.ts';
+import { type Configuration, ingestedKinds, schema, type TaskConfiguration, taskSchema } from './schema.ts';
 import { taskSections } from './task-settings.ts';
 import { flag, type section } from './values.ts';
 
@@ -95,13 +95,12 @@ function readFile(path: string): JsonObject {
 
 const STORAGE_VARIABLE = 'INGESTER_METADATA_STORAGE_ENABLE_METADATA_STORAGE';
 
-/**
- * Whether a file switches metadata storage on or off in so many words; undefined where it does not say, leaves it to a
- * variable, or cannot be read.
- */
-export function storageIn(file: string): boolean | undefined {
+/** The kinds that the reconciler of this file ingests; undefined where the file cannot be read or leaves it to a variable. */
+export function ingestedIn(file: string): readonly string[] | undefined {
   try {
-    return saidOfStorage(readFile(file));
+    const content = readFile(file);
+    if (saidOfStorage(content) === false) return [];
+    return ingestedKinds.safeParse(valueAt(content, ['ingester', 'kinds'])).data;
   } catch {
     return undefined;
   }

@@ -5,9 +5,13 @@ import { compareApiVersions } from '../api/api-version.ts';
 import { defaultKinds } from '../kinds/kinds.ts';
 import { syncSections } from './sync-settings.ts';
 import { taskSections } from './task-settings.ts';
-import { address, duration, flag, integer, kindName, mode, perKind, section, text, zeroMeans } from './values.ts';
+import { address, duration, flag, integer, kindList, mode, perKind, section, text, zeroMeans } from './values.ts';
 
 const concurrency = zeroMeans(320, integer(0, 1000));
+/** `ingester.kinds`, which the webhook reads alone from the reconciler's file. */
+export const ingestedKinds = kindList
+  .default(defaultKinds.map((kind) => kind.kind))
+  .describe('Kinds to ingest. New objects of the others get no finalizer.');
 const requeuePeriod = zeroMeans(30_000, duration);
 
 export const schema = z.strictObject({
@@ -80,11 +84,7 @@ export const schema = z.strictObject({
     error: 'this has no effect unless encryption.keyFile is set',
   }),
   ingester: section({
-    kinds: z
-      .array(kindName, { error: 'expected a list of kinds' })
-      .min(1, { error: 'expected at least one kind' })
-      .default(defaultKinds.map((kind) => kind.kind))
-      .describe('Kinds to ingest.'),
+    kinds: ingestedKinds,
     concurrentReconciles: concurrency
       .prefault(320)
       .describe(

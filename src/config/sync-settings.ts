@@ -2,7 +2,7 @@
 import * as z from 'zod';
 import { CelError, parseCel } from '../base/cel.ts';
 import { allKinds, findKind } from '../kinds/kinds.ts';
-import { duration, flag, integer, kindName, mode, section, text } from './values.ts';
+import { duration, flag, integer, kindList, mode, section, text } from './values.ts';
 
 const withEnd = allKinds.filter((kind) => kind.run?.endTime !== undefined).map((kind) => kind.kind);
 
@@ -20,7 +20,7 @@ const evictionRule = z
   .strictObject(
     {
       name: z.string({ error: 'expected text' }).min(1, { error: 'expected a name' }),
-      kinds: z.array(kindName, { error: 'expected a list of kinds' }).min(1, { error: 'expected at least one kind' }),
+      kinds: kindList,
       /** Milliseconds since the run ended. */
       finishedFor: duration.optional(),
       /** Newest finished objects of each owner that stay. */

@@ -61,6 +61,11 @@ export const kindName: z.ZodType<string, string> = text.refine((name) => findKin
   error: (issue) => `unknown kind "${String(issue.input)}"; known kinds: ${kindNames}`,
 });
 
+/** At least one kind. */
+export const kindList = z
+  .array(kindName, { error: 'expected a list of kinds' })
+  .min(1, { error: 'expected at least one kind' });
+
 export function perKind<T extends z.ZodType>(value: T): z.ZodType<Readonly<Record<string, z.output<T>>>> {
   const map = z.record(kindName, value, { error: 'expected a map from kind to value' });
   // The chart of the original writes a key without a value where the map is empty.

@@ -54,13 +54,13 @@ export class CoverageMetricFamilies {
     });
     this.#withoutStorage = new Gauge({
       name: 'ingester_deletions_without_storage',
-      help: 'Guarded objects that are being deleted and wait, because metadata storage is off',
+      help: 'Guarded objects that are being deleted and wait, because metadata storage is off or the kind is not ingested',
       labelNames: ['kind'],
       registers,
     });
   }
 
-  /** Of a reconciler that is idle. */
+  /** Of kinds that no reconciler ingests. */
   deletionsWithoutStorage(kind: string, count: number): void {
     this.#withoutStorage.set({ kind }, count);
   }

@@ -17,6 +17,7 @@ export type EventReason =
   | 'DeletionsPaused'
   | 'TerminatingBlocked'
   | 'StorageOff'
+  | 'KindNotIngested'
   | 'StoredAsText'
   | 'ProtoIncomplete'
   | 'WriteRefused'
@@ -40,6 +41,8 @@ const meanings: Readonly<Record<EventReason, Meaning>> = {
   TerminatingBlocked: { type: 'Warning', action: 'Delete' },
   /** Terminating while metadata storage is off, so that no reconciler stores its final state. */
   StorageOff: { type: 'Warning', action: 'Delete' },
+  /** Terminating although the configuration leaves its kind out, so that no reconciler stores its final state. */
+  KindNotIngested: { type: 'Warning', action: 'Delete' },
   /** Nested too deeply for a JSON column; the deep part is in the row as text. */
   StoredAsText: { type: 'Warning', action: 'Store' },
   /** Something in it does not fit the protobuf definitions, or is unknown to them; only the json has it. */

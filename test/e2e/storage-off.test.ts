@@ -1,5 +1,5 @@
-// With metadata storage off the bundle holds no object, and one that it held before is told of; switching storage on
-// finishes what waited.
+// With metadata storage off, or of a kind that is not ingested, the bundle holds no object, and one that it held before is
+// told of; switching storage on finishes what waited.
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -27,9 +27,17 @@ describe('with metadata storage off', () => {
   });
 
   const finalizersOf = async (name: string) => (await cluster.get(Model, NS, name))?.metadata.finalizers;
-  const waiting = async (): Promise<string | undefined> => {
+  const waiting = async (kindName = 'Model'): Promise<string | undefined> => {
     const { body } = await probe(bundle().reconcilerHealthPort, '/metrics');
-    return /^ingester_deletions_without_storage\{kind="Model"\} (\d+)$/m.exec(body)?.[1];
+    return new RegExp(`^ingester_deletions_without_storage\\{kind="${kindName}"\\} (\\d+)$`, 'm').exec(body)?.[1];
+  };
+  const restartWith = async (change: object): Promise<void> => {
+    const { reconciler, directory } = bundle();
+    const file = join(directory, 'reconciler.yaml');
+    const configuration = parse(readFileSync(file, 'utf8')) as object;
+    await reconciler.stop();
+    writeFileSync(file, stringify({ ...configuration, ...change }));
+    await reconciler.start();
   };
 
   it('an object gets no finalizer, neither created nor updated, and is deleted at once', async () => {
@@ -57,12 +65,7 @@ describe('with metadata storage off', () => {
   });
 
   it('switching metadata storage on finishes the deletion, and new objects are guarded', async () => {
-    const { reconciler, directory } = bundle();
-    const file = join(directory, 'reconciler.yaml');
-    const configuration = parse(readFileSync(file, 'utf8')) as object;
-    await reconciler.stop();
-    writeFileSync(file, stringify({ ...configuration, metadataStorage: { enableMetadataStorage: true } }));
-    await reconciler.start();
+    await restartWith({ metadataStorage: { enableMetadataStorage: true } });
     await eventually(async () => assert.equal(await cluster.get(Model, NS, 'held'), undefined), LOOK_MS);
     assert.ok((await cluster.row(Model, NS, 'held'))['delete_time'] !== null);
     await eventually(async () => {
@@ -71,5 +74,27 @@ describe('with metadata storage off', () => {
         FINALIZER,
       ]);
     }, LOOK_MS);
+  });
+
+  it('an object of a kind that the configuration leaves out is free, and one that was guarded says why it waits', async () => {
+    const Project = kind('Project');
+    await cluster.create(aManifest('Project', NS, 'guarded-before'));
+    await restartWith({ ingester: { kinds: ['Model'] } });
+    await bundle().webhook.stop();
+    await bundle().webhook.start();
+    await eventually(async () => {
+      assert.equal((await cluster.create(aManifest('Project', NS, 'free'))).code, 0);
+    }, LOOK_MS);
+    await cluster.kubectl('delete', 'projects.michelangelo.api', '-n', NS, 'free', '--timeout=10s');
+    await cluster.kubectl('delete', 'projects.michelangelo.api', '-n', NS, 'guarded-before', '--wait=false');
+    await eventually(async () => assert.equal(await waiting('Project'), '1'), LOOK_MS);
+    await eventually(async () => {
+      const description = await cluster.kubectl('describe', 'projects.michelangelo.api', '-n', NS, 'guarded-before');
+      assert.match(description, /Warning\s+KindNotIngested\s.*ingester\.kinds does not name their kind/);
+    }, LOOK_MS);
+    assert.equal(await waiting('Model'), undefined);
+    await restartWith({ ingester: {} });
+    await eventually(async () => assert.equal(await cluster.get(Project, NS, 'guarded-before'), undefined), LOOK_MS);
+    assert.ok((await cluster.row(Project, NS, 'guarded-before'))['delete_time'] !== null);
   });
 });

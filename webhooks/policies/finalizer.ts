@@ -9,8 +9,8 @@
 //   UPDATE of an object that is opted out      nothing: a user may remove it by hand. protect-marks.ts says who may
 //                                              set the mark
 //   UPDATE by the reconciler                   nothing: it takes the finalizer off when MySQL has the final state
-//   metadata storage is off                    nothing, as no reconciler would take it off; but what was guarded before
-//                                              stays guarded, as its row may be behind when storage is switched on
+//   metadata storage is off, or the kind is    nothing, as no reconciler would take it off; but what was guarded before
+//   not ingested                               stays guarded, as its row may be behind when that is switched on
 //   DELETE, CONNECT, no object                 nothing: a patch would be an error
 import { DELETING_ANNOTATION, FINALIZER, IMMUTABLE_ANNOTATION, UNGUARDED_ANNOTATION } from '../../src/api/names.ts';
 import { isJsonObject, type JsonObject, valueAt } from '../../src/base/json.ts';
@@ -20,8 +20,8 @@ import { isDeleting, isGuarded } from './guarded.ts';
 export interface FinalizerPolicyOptions {
   /** Full user name of the reconciler's service account. */
   readonly reconcilerUser: string;
-  /** Whether no reconciler takes the finalizer off; missing: one does. */
-  readonly storageOff?: () => boolean;
+  /** Whether a reconciler takes the finalizer off objects of the kind; missing: one does. */
+  readonly isIngested?: (kind: string) => boolean;
 }
 
 /** Names of the mutating policies: metric labels, audit annotations and headings of docs/admission.md. */
@@ -34,8 +34,8 @@ export function reviewFinalizer(request: AdmissionRequest, options: FinalizerPol
   const { object } = request;
   if (object === undefined || !mayPatch(request, options)) return { ...nothing, auditAnnotations: audit('skipped') };
   if (isGuarded(object)) return { ...nothing, auditAnnotations: audit('present') };
-  if (!isGuarded(request.oldObject) && options.storageOff?.() === true) {
-    return { ...nothing, auditAnnotations: audit('storage-off') };
+  if (!isGuarded(request.oldObject) && options.isIngested?.(request.kind.kind) === false) {
+    return { ...nothing, auditAnnotations: audit('not-ingested') };
   }
   const marks = lostMarks(request);
   return {
@@ -49,7 +49,7 @@ export function reviewFinalizer(request: AdmissionRequest, options: FinalizerPol
 
 const nothing = { patch: [], warnings: [] } as const;
 
-function audit(finalizer: 'added' | 'present' | 'skipped' | 'storage-off'): Readonly<Record<string, string>> {
+function audit(finalizer: 'added' | 'present' | 'skipped' | 'not-ingested'): Readonly<Record<string, string>> {
   return { finalizer };
 }
 

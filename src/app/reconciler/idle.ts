@@ -1,6 +1,5 @@
 // The reconciler without metadata storage: it stores nothing and changes nothing, which is a valid way to be deployed. But
 // a deleted object that still has the finalizer must not wait silently.
-import type { KindDefinition } from '../../api/kind.ts';
 import { untilAborted } from '../../base/abort.ts';
 import { type Clock, systemClock } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
@@ -8,18 +7,13 @@ import type { Configuration } from '../../config/schema.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { KubeconfigError } from '../../kube/errors.ts';
 import { createMetrics, type Metrics } from '../../metrics/metrics.ts';
-import type { EventRecorder } from '../../runtime/event-recorder.ts';
 import { Manager } from '../../runtime/manager.ts';
-import type { RecordEvent } from '../../sync/events.ts';
-import { StrandedDeletions } from '../../sync/startup/stranded-deletions.ts';
 import { createElector } from '../elector.ts';
-import { createEventRecorder, createRecordEvent } from '../event-recorder.ts';
+import { createEventRecorder } from '../event-recorder.ts';
 import { startHealth } from '../health.ts';
-import { everyKind, resourceOf } from '../kinds.ts';
+import { everyKind } from '../kinds.ts';
 import { createClient } from '../kube-client.ts';
-
-const WHY =
-  'The deletion waits: metadata storage is off, so nothing stores the final state and takes michelangelo/Ingester off. Switch it on, or run "ingester uninstall"';
+import { lookForStranded } from './stranded.ts';
 
 export async function runIdle(
   configuration: Configuration,
@@ -39,9 +33,9 @@ export async function runIdle(
   manager.add({ name: 'health', group: 'server', run: (stop) => untilAborted(stop).then(() => health.close()) });
   if (client !== undefined) {
     const events = createEventRecorder({ client, clock, logger, metrics });
-    const stranded = strandedDeletions({ client, clock, logger, metrics, events, configuration });
     manager.add(events);
-    manager.add({ name: 'look for deletions that wait', run: (stop) => stranded.run(stop) });
+    // Of a kind that is not configured objects may be guarded from before.
+    manager.add(lookForStranded(everyKind(), 'StorageOff', { client, clock, logger, metrics, events }));
   }
   await manager.run(signal);
   await Promise.all([client?.close(), elector?.close()]);
@@ -62,34 +56,4 @@ function clientOf(configuration: Configuration, { clock, logger, metrics }: Tool
     logger.warn({ err: error }, 'Cannot record events on objects that wait for metadata storage');
     return undefined;
   }
-}
-
-function strandedDeletions({
-  client,
-  clock,
-  logger,
-  metrics,
-  events,
-  configuration,
-}: Tools & {
-  readonly client: KubeClient;
-  readonly events: Pick<EventRecorder, 'record'>;
-  readonly configuration: Configuration;
-}): StrandedDeletions {
-  const { kinds } = configuration.ingester;
-  // Of a kind that is not configured objects may be guarded from before; an optional one need not be permitted.
-  const looked = everyKind().filter(({ kind, optional }) => !optional || kinds.includes(kind));
-  const recorders = new Map<KindDefinition, RecordEvent>();
-  for (const kind of looked) {
-    recorders.set(kind, createRecordEvent(kind, { metrics: metrics.sync, events }));
-    metrics.coverage.deletionsWithoutStorage(kind.kind, 0);
-  }
-  return new StrandedDeletions({
-    client,
-    clock,
-    logger,
-    kinds: looked.map((kind) => ({ kind, resource: resourceOf(kind) })),
-    onStranded: (kind, object) => recorders.get(kind)?.(object, 'StorageOff', WHY),
-    onCounted: (kind, count) => metrics.coverage.deletionsWithoutStorage(kind.kind, count),
-  });
 }

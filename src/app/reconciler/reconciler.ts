@@ -19,7 +19,7 @@ import { StorageMonitor } from '../../sync/status/storage-monitor.ts';
 import { createElector, leaseName } from '../elector.ts';
 import { createEventRecorder } from '../event-recorder.ts';
 import { createWatchdog, type ReadinessCheck, startHealth } from '../health.ts';
-import { kindsOf } from '../kinds.ts';
+import { everyKind, kindsOf } from '../kinds.ts';
 import { createClient } from '../kube-client.ts';
 import { mysqlOptions } from '../mysql-options.ts';
 import { sensitiveValues } from '../sensitive.ts';
@@ -27,6 +27,7 @@ import { createFinalizerSweep, finalizerChecks } from './finalizer-sweep-loop.ts
 import { runIdle } from './idle.ts';
 import { createLoop, informerChecks, type KindLoop, type Parts } from './kind-loop.ts';
 import { createByteBudgets, letHeapGrow } from './memory.ts';
+import { lookForStranded } from './stranded.ts';
 import { createSyncParts } from './sync-parts.ts';
 import { addSyncRunnables } from './sync-runnables.ts';
 import { type UninstallWatch, watchUninstallMarker } from './uninstall-watch.ts';
@@ -86,6 +87,8 @@ export async function runReconciler(configuration: Configuration, logger: Logger
   manager.add(uninstall.runnable);
   const definitions = { client, clock, logger, kinds: loops.map(({ kind }) => kind) };
   manager.add({ name: 'definitions', group: 'always', run: (stop) => checkDefinitions(definitions, stop) });
+  const left = everyKind().filter(({ kind }) => !configuration.ingester.kinds.includes(kind));
+  if (left.length > 0) manager.add(lookForStranded(left, 'KindNotIngested', parts));
   for (const loop of loops) {
     const { kind, informer } = loop;
     manager.add({ name: `watch ${kind.plural}`, group: 'cache', run: (stop) => informer.run(stop) });

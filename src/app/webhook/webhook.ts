@@ -8,11 +8,11 @@ import { untilAborted } from '../../base/abort.ts';
 import { type Clock, sleep, systemClock } from '../../base/clock.ts';
 import { close, type HttpsServer, listen, portOf, useTls } from '../../base/https-server.ts';
 import type { Logger } from '../../base/logger.ts';
-import { storageIn } from '../../config/load.ts';
 import type { Configuration } from '../../config/schema.ts';
 import { createWebhookMetrics } from '../../metrics/metrics.ts';
 import { servingUntil, startHealth } from '../health.ts';
 import { createAdmissionPorts } from './admission-ports.ts';
+import { watchIngestedKinds } from './ingested-kinds.ts';
 
 const ADDRESS = { host: '0.0.0.0', port: 9443 };
 /** The API server waits 30 s for an answer at most. */
@@ -35,7 +35,7 @@ export async function runWebhook(configuration: Configuration, logger: Logger, s
     clock,
     metrics,
     reconcilerUser: webhook.reconcilerUser,
-    storageOff: watchStorageSwitch({ file: webhook.reconcilerConfig, clock, logger }),
+    isIngested: watchIngestedKinds({ file: webhook.reconcilerConfig, clock, logger }),
     ...(webhook.clientCaFile === '' ? {} : { caller: webhook.clientName }),
     policies: validatingPolicies(configuration.admission, ports),
     shuttingDown: () => signal.aborted,
@@ -71,34 +71,4 @@ async function untilNoConnections({ connections }: HttpsServer, clock: Clock, de
     seen = connections.count;
     await sleep(clock, delayMs, new AbortController().signal);
   }
-}
-
-const PERIOD_MS = 10_000;
-
-/**
- * Whether the reconciler's file says that metadata storage is off: then no reconciler takes the finalizer off. A file
- * that is missing or does not say so counts as on: an object without the finalizer can be lost, while one that has it
- * needlessly only waits, and that is reported. For the same reason the switch goes on as soon as the file says so, but
- * off at a start only: a reconciler that still runs on the earlier file would have objects without a finalizer.
- */
-export function watchStorageSwitch({
-  file,
-  clock,
-  logger,
-}: {
-  readonly file: string;
-  readonly clock: Clock;
-  readonly logger: Logger;
-}): () => boolean {
-  let off = storageIn(file) === false;
-  let lookedMs = clock.monotonicMs();
-  if (off) logger.warn({ file }, 'Metadata storage is off: no new object is given the finalizer');
-  return () => {
-    if (off && clock.monotonicMs() - lookedMs >= PERIOD_MS) {
-      lookedMs = clock.monotonicMs();
-      off = storageIn(file) === false;
-      if (!off) logger.info({ file }, 'Metadata storage is on: new objects are given the finalizer');
-    }
-    return off;
-  };
 }

@@ -1,5 +1,6 @@
-// While metadata storage is off no reconciler takes the finalizer off. Objects that have it, from before or from their
-// manifests, then stay Terminating when they are deleted; this finds them, so that each gets an event with the reason.
+// While metadata storage is off, or a kind is not ingested, no reconciler takes the finalizer off. Objects that have it, from
+// before or from their manifests, then stay Terminating when they are deleted; this finds them, so that each gets an event
+// with the reason.
 import type { KindDefinition } from '../../api/kind.ts';
 import { GROUP, VERSION } from '../../api/names.ts';
 import { hasFinalizer, type KubernetesObject } from '../../api/object.ts';
@@ -24,6 +25,8 @@ const metadata = { metadataOnly: true, consistency: 'each-page' } as const;
 export interface StrandedOptions {
   readonly client: Pick<KubeClient, 'list'>;
   readonly kinds: readonly { readonly kind: KindDefinition; readonly resource: Resource }[];
+  /** What keeps their objects waiting, for the log, e.g. `metadata storage is off`. */
+  readonly because: string;
   /** Told of an object that waits, once a round. */
   readonly onStranded: (kind: KindDefinition, object: KubernetesObject) => void;
   /** How many of the kind wait, once a round. */
@@ -44,7 +47,7 @@ export class StrandedDeletions {
   /** Looks again and again until the signal. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock, logger } = this.#options;
-    const complaint = new Complaint(logger, 'Objects that wait for metadata storage cannot be listed; trying again');
+    const complaint = new Complaint(logger, 'Objects whose deletion waits cannot be listed; trying again');
     await repeat({ clock, periodMs: PERIOD_MS, signal }, async () => {
       try {
         await this.look(signal);
@@ -90,7 +93,7 @@ export class StrandedDeletions {
           yield bytes;
         }
       } catch (error) {
-        if (!isKubeError(error, 'NotFound')) throw error;
+        if (!isAbsent(kind, error)) throw error;
       }
       this.#counted(kind, count);
     }
@@ -98,14 +101,19 @@ export class StrandedDeletions {
 
   /** Logs changes only. */
   #counted(kind: KindDefinition, count: number): void {
-    const { onCounted, logger } = this.#options;
+    const { onCounted, logger, because } = this.#options;
     onCounted(kind, count);
     if (count !== (this.#counts.get(kind) ?? 0)) {
       const level = count === 0 ? 'info' : 'warn';
-      logger[level]({ kind: kind.kind, count }, 'Objects that are being deleted wait, because metadata storage is off');
+      logger[level]({ kind: kind.kind, count }, `Objects that are being deleted wait, because ${because}`);
     }
     this.#counts.set(kind, count);
   }
+}
+
+/** An optional kind need not be permitted either. */
+function isAbsent({ optional }: KindDefinition, error: unknown): boolean {
+  return isKubeError(error, 'NotFound') || (optional && isKubeError(error, 'Forbidden'));
 }
 
 /** Items of a metadata list have no kind of their own. */

@@ -164,7 +164,7 @@ export const alertCases: Readonly<Record<string, AlertCase>> = {
     fires: '5m',
     resolves: '9m',
     labels: model,
-    summary: '2 objects of Model stay Terminating, because metadata storage is off.',
+    summary: '2 objects of Model stay Terminating, because no reconciler ingests them.',
     quiet: { series: { 'ingester_deletions_without_storage{kind="Model"}': '0x1 2x1 0x5' }, at: '3m' },
   },
   IngesterStorageWentBack: {

@@ -25,17 +25,18 @@ class Lists {
   }
 }
 
-function setUp() {
+function setUp(looked = [modelKind, kindNamed('Project')]) {
   const client = new Lists();
   const [clock, logger] = [new FakeClock(), new RecordingLogger()];
   const told: string[] = [];
   const counts: [string, number][] = [];
-  const kinds = [modelKind, kindNamed('Project')].map((kind) => {
+  const kinds = looked.map((kind) => {
     return { kind, resource: { group: 'michelangelo.api', version: 'v2', plural: kind.plural } };
   });
   const stranded = new StrandedDeletions({
     client,
     kinds,
+    because: 'metadata storage is off',
     onStranded: ({ kind }, { metadata }) => told.push(`${kind} ${metadata.name}`),
     onCounted: ({ kind }, count) => counts.push([kind, count]),
     clock,
@@ -47,7 +48,7 @@ function setUp() {
 const models = (count: number): readonly WatchedObject[] =>
   Array.from({ length: count }, (_, index) => asWatched(aModel({ name: `m${index}`, ...gone })));
 
-describe('deletions that wait for metadata storage', () => {
+describe('deletions that no reconciler finishes', () => {
   it('are guarded objects that are being deleted, and no others', async () => {
     const { client, told, counts, look } = setUp();
     const items = [
@@ -109,6 +110,19 @@ describe('deletions that wait for metadata storage', () => {
       ['Model', 0],
       ['Project', 1],
     ]);
+  });
+
+  it('of an optional kind are not looked for where its rights are missing; of another kind that is an error', async () => {
+    const { client, counts, look } = setUp([kindNamed('CachedOutput'), kindNamed('Project')]);
+    const refused = new KubeError('Forbidden', 'no');
+    client.answer = (plural) => (plural === 'cachedoutputs' ? refused : {});
+    await look();
+    assert.deepEqual(counts, [
+      ['CachedOutput', 0],
+      ['Project', 0],
+    ]);
+    client.answer = () => refused;
+    await assert.rejects(look(), refused);
   });
 
   it('are looked for from the beginning after the API server has failed', async () => {

@@ -76,9 +76,9 @@ describe('finalizer policy', () => {
     it(name, () => assert.deepEqual(patchFor(request), patch));
   }
 
-  describe('while metadata storage is off', () => {
+  describe('while the kind is not ingested', () => {
     const whileOff = (request: JsonObject): readonly object[] =>
-      reviewFinalizer(aRequest(request), { reconcilerUser, storageOff: () => true }).patch;
+      reviewFinalizer(aRequest(request), { reconcilerUser, isIngested: (kind) => kind !== 'Model' }).patch;
 
     it('a new object gets no finalizer, and none that had none gets it by an update', () => {
       assert.deepEqual(whileOff({ object: withFinalizers() }), []);
