@@ -127,8 +127,20 @@ const intOrString: WellKnownType = {
 };
 
 function parseIntOrString(value: unknown): number | string | undefined {
-  if (typeof value === 'string') return value.isWellFormed() ? value : undefined;
-  return typeof value === 'number' && Object.is(value | 0, value) ? value : undefined;
+  const chosen = isJsonObject(value) ? memberOfMessage(value) : value;
+  if (typeof chosen === 'string') return chosen.isWellFormed() ? chosen : undefined;
+  return typeof chosen === 'number' && Object.is(chosen | 0, chosen) ? chosen : undefined;
+}
+
+const TEXT_TYPES: readonly unknown[] = ['1', 1];
+const NUMBER_TYPES: readonly unknown[] = ['0', 0, null, undefined];
+
+/** The CRDs have the message itself, as the original's do; clients of Kubernetes write the number or the text. */
+function memberOfMessage({ type, intVal, strVal, ...others }: JsonObject): unknown {
+  if (Object.keys(others).length > 0) return undefined;
+  const [number, text] = [intVal ?? 0, strVal ?? ''];
+  if (TEXT_TYPES.includes(type)) return typeof text === 'string' ? text : undefined;
+  return NUMBER_TYPES.includes(type) && typeof number === 'number' ? number : undefined;
 }
 
 const types: ReadonlyMap<string, WellKnownType> = new Map([

@@ -124,15 +124,19 @@ const special: Readonly<Record<string, (value: JsonValue) => Buffer>> = {
   'k8s.io.apimachinery.pkg.apis.meta.v1.Time': time,
   'k8s.io.apimachinery.pkg.apis.meta.v1.FieldsV1': (value) => block(1, text(JSON.stringify(sorted(value)))),
   'k8s.io.apimachinery.pkg.api.resource.Quantity': (value) => block(1, text(value)),
-  'k8s.io.apimachinery.pkg.util.intstr.IntOrString': (value) =>
-    typeof value === 'number'
-      ? Buffer.concat([tag(2, 0), varint(BigInt(value))])
-      : Buffer.concat([tag(1, 0), varint(1n), block(3, text(value))]),
+  'k8s.io.apimachinery.pkg.util.intstr.IntOrString': (value) => {
+    if (typeof value === 'number') return Buffer.concat([tag(2, 0), varint(BigInt(value))]);
+    if (typeof value === 'string') return Buffer.concat([tag(1, 0), varint(1n), block(3, text(value))]);
+    return fieldsOf('k8s.io.apimachinery.pkg.util.intstr.IntOrString', value as JsonObject);
+  },
 };
 
 function message(name: string, object: JsonObject): Buffer {
   const write = special[name];
-  if (write !== undefined) return write(object);
+  return write === undefined ? fieldsOf(name, object) : write(object);
+}
+
+function fieldsOf(name: string, object: JsonObject): Buffer {
   const inOrder = (fields.get(name) ?? []).toSorted((left, right) => left.number - right.number);
   return Buffer.concat(inOrder.map((field) => member(name, field, object[jsonName(name, field)])));
 }

@@ -148,3 +148,21 @@ describe('a time of Kubernetes in the form of the CRDs', () => {
     }
   }
 });
+
+describe('a port or a percentage in the form of the CRDs', () => {
+  const probe = (port: JsonValue): JsonObject => ({
+    spec: { head: { pod: { spec: { containers: [{ livenessProbe: { handler: { httpGet: { port } } } }] } } } },
+  });
+  const values: readonly (readonly [value: JsonValue, message: JsonObject])[] = [
+    [8080, { intVal: 8080 }],
+    ['http', { type: '1', strVal: 'http' }],
+  ];
+  for (const [value, object] of values) {
+    it(`has the bytes of the message, which are read as a number or a text: ${value as string | number}`, () => {
+      const golden = referenceBytes('RayCluster', probe(object));
+      strictEqual(hex(encodeObject('RayCluster', probe(object))), hex(golden));
+      strictEqual(hex(encodeObject('RayCluster', probe(value))), hex(golden));
+      deepStrictEqual(decodeObject('RayCluster', golden), probe(value));
+    });
+  }
+});

@@ -86,6 +86,26 @@ describe('encodeObject', () => {
     deepStrictEqual(roundTrip('Deployment', empty), empty);
   });
 
+  it('takes a port as the message that the CRDs have, and no other', () => {
+    const withPort = (port: JsonValue): JsonObject => ({
+      spec: { head: { pod: { spec: { containers: [{ livenessProbe: { tcpSocket: { port } } }] } } } },
+    });
+    const same: readonly (readonly [JsonValue, JsonValue])[] = [
+      [{}, 0],
+      [{ type: '0', intVal: 80, strVal: 'left' }, 80],
+      [{ type: 1, intVal: 80, strVal: 'http' }, 'http'],
+      [{ type: '1' }, ''],
+    ];
+    for (const [message, value] of same) {
+      strictEqual(bytesOf('RayCluster', withPort(message)), bytesOf('RayCluster', withPort(value)));
+    }
+    const wrong: readonly JsonObject[] = [
+      ...[{ type: '2' }, { type: '1', strVal: 5 }, { intVal: '80' }, { intVal: 2 ** 31 }, { intVal: 80, more: 1 }],
+      { type: '1', strVal: '\ud800' },
+    ];
+    for (const port of wrong) throws(() => bytesOf('RayCluster', withPort(port)), ProtoEncodingError);
+  });
+
   it('keeps the zero of what Kubernetes holds as a pointer', () => {
     const metadata = {
       deletionGracePeriodSeconds: 0,
@@ -249,6 +269,15 @@ const wrongShapes: readonly [kind: string, object: JsonValue, message: RegExp][]
     'RayCluster',
     { spec: { head: { pod: { spec: { containers: [{ livenessProbe: { httpGet: { port: 1.5 } } }] } } } } },
     /livenessProbe\.httpGet\.port: expected a whole number of 32 bits or a string\./,
+  ],
+  [
+    'RayCluster',
+    {
+      spec: {
+        head: { pod: { spec: { containers: [{ ports: [], livenessProbe: { tcpSocket: { port: { type: '2' } } } }] } } },
+      },
+    },
+    /livenessProbe\.tcpSocket\.port: expected a whole number of 32 bits or a string\./,
   ],
 ];
 
