@@ -68,7 +68,7 @@ export function statusText(status: FullStatus): string {
 function incompleteText({ incompleteProtos }: FullStatus): readonly string[] {
   if (incompleteProtos === undefined || incompleteProtos.count === 0) return [];
   return [
-    `${incompleteProtos.count} objects are complete in the column json, and lack fields in the column proto:`,
+    `${incompleteProtos.count} objects written since the reconciler started are complete in the column json, and lack fields in the column proto:`,
     ...incompleteProtos.listed.map(
       ({ kind, namespace, name, lacks }) => `  ${kind} ${namespace}/${name}: ${lacks.join('; ')}`,
     ),

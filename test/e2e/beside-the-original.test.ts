@@ -40,6 +40,14 @@ function without(plural: string, field: string): readonly JsonObject[] {
   });
 }
 
+/** A kind that neither this release of the original nor we know. */
+function newerKind(kindName: string, plural: string): JsonObject {
+  const names = { kind: kindName, listKind: `${kindName}List`, plural, singular: kindName.toLowerCase() };
+  const like = ourCrd(kind('Cluster'));
+  const spec = like['spec'] as JsonObject;
+  return { ...like, metadata: { name: `${plural}.michelangelo.api` }, spec: { ...spec, names } };
+}
+
 function isOf(plural: string, crd: JsonObject): boolean {
   return valueAt(crd, ['metadata', 'name']) === `${plural}.michelangelo.api`;
 }
@@ -132,6 +140,20 @@ for (const first of ['the original', 'the Ingester'] as const) {
       );
       await eventually(() => start(without('projects', 'supportingLinks'), forced));
       await start();
+    });
+
+    it('takes away the kind of a newer release that has no object, and does not start where it has one', async () => {
+      const metrics = newerKind('Metric', 'metrics');
+      const name = 'metrics.michelangelo.api';
+      await cluster.apply(metrics);
+      await cluster.kubectl('wait', '--for=condition=Established', `crd/${name}`);
+      await cluster.apply(aManifest('Metric', NS, 'one'));
+      await assert.rejects(start(), /failed to delete CRD metrics\.michelangelo\.api\. There are existing resources/);
+      const refused = await cluster.tryKubectl('delete', 'crd', name);
+      assert.match(refused.stderr, /deleting CRD metrics\.michelangelo\.api deletes all its objects/);
+      await cluster.kubectl('delete', name, 'one', '-n', NS);
+      await eventually(() => start());
+      await eventually(async () => assert.notEqual((await cluster.tryKubectl('get', 'crd', name)).code, 0));
     });
 
     it('names the field managers in conflict where our CRDs are applied without force', async () => {

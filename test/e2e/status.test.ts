@@ -4,8 +4,10 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { kubeconfigText } from '../../hack/local/kubeconfig.ts';
+import { probe } from '../../hack/local/role-process.ts';
 import { runCommand } from '../../hack/local/run-command.ts';
 import { startTcpProxy } from '../../hack/local/tcp-proxy.ts';
+import { aManifest, Cluster } from '../support/cluster.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Ran, runIngester } from '../support/ingester.ts';
 import { type QueryServer, startQueryServer } from '../support/query-server.ts';
@@ -108,6 +110,20 @@ describe('ingester status', () => {
       },
       heal: () => query?.process.start() ?? Promise.resolve(),
     });
+  });
+
+  it('lists objects whose protobuf form lacks a field, which a metric counts', async () => {
+    const cluster = new Cluster(bundle());
+    await cluster.namespace('half');
+    const spec = { trigger: { intervalSchedule: { interval: '5 minutes' } } };
+    await cluster.apply(aManifest('TriggerRun', 'half', 'loose', { spec }));
+    await eventually(async () => {
+      const { stdout } = await status();
+      assert.match(stdout, /^1 objects written since .* lack fields in the column proto:$/m);
+      assert.match(stdout, /^ {2}TriggerRun half\/loose: spec\.trigger\.intervalSchedule\.interval.*duration/m);
+    }, 60_000);
+    const { body } = await probe(bundle().reconcilerHealthPort, '/metrics');
+    assert.match(body, /^ingester_column_values_unfit_total\{kind="TriggerRun",column="proto"\} 1$/m);
   });
 
   it('names the address of an API server that does not answer, and the setting', async () => {

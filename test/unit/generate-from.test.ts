@@ -113,7 +113,7 @@ service MetricService {
     assert.match(written('crds/optional/metrics.michelangelo.api.yaml'), /\n +plural: metrics\n/);
     assert.match(written('schema/migrations/optional/metric.sql'), /CREATE TABLE[^;]* `metric` [^;]*`end_time`/);
     const rules = written('config/components/kinds/metrics/kustomization.yaml');
-    for (const name of ['ingester-reconciler', 'ingester-webhook', 'ingester-finalizer', 'ingester-rules']) {
+    for (const name of ['ingester-reconciler', 'ingester-finalizer', 'ingester-rules']) {
       assert.match(rules, new RegExp(`name: ${name}\n +patch: \\|\n(?: +.*\n)*? +value: metrics\n`), name);
     }
     execFileSync(process.execPath, [join(copy, 'hack/generate/main.ts'), '--check'], { cwd: copy, stdio: 'pipe' });

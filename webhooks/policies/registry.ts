@@ -53,6 +53,6 @@ export function validatingPolicies(settings: AdmissionSettings, ports: Admission
     fieldRules(settings.fieldRules),
     protobufForm,
     crdDowngrade(ports.census, ports.record),
-    crdDeletion,
+    crdDeletion(ports.census),
   ];
 }
