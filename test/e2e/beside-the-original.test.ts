@@ -1,5 +1,6 @@
 // Beside the original's API server, which brings its own CRDs along and does not start where it cannot: in both orders of
-// installation, with objects of every kind, with the webhook, and with what Argo CD and Flux apply again.
+// installation, with objects of every kind from before and after, with the webhook and without, and with what Argo CD and Flux
+// apply again.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -73,7 +74,13 @@ for (const first of ['the original', 'the Ingester'] as const) {
     const program = shippedSettings['program'] ?? assert.fail();
     const bundle = useBundle({
       ...(first === 'the original'
-        ? { installCrds: ({ controlPlane }) => original(controlPlane.kubeconfig).start(program) }
+        ? {
+            // Its objects are there before any program of ours.
+            installCrds: async ({ controlPlane }) => {
+              await original(controlPlane.kubeconfig).start(program);
+              await eventually(() => controlPlane.kubectlRun(['apply', '-k', join(root, 'config/samples')]));
+            },
+          }
         : {}),
     });
     let cluster: Cluster;
@@ -162,6 +169,16 @@ for (const first of ['the original', 'the Ingester'] as const) {
       assert.match(stderr, /conflict with "apiserver".*\.spec\.versions/s);
       await cluster.kubectl('apply', '--server-side', '--force-conflicts', '-k', 'crds');
       await start();
+    });
+
+    it('starts where nothing of ours asks about definitions any more', async () => {
+      const rules = [
+        'mutatingwebhookconfiguration/ingester-finalizer',
+        'validatingwebhookconfiguration/ingester-rules',
+      ];
+      await cluster.kubectl('delete', ...rules);
+      for (const settings of Object.values(shippedSettings)) await start(undefined, settings);
+      assert.equal((await rows()).filter((row) => !row.startsWith('Model ')).length, defaultKinds.length - 1);
     });
 
     it('can still list RayClusters after a user has tried one with the volumes of Kubernetes', async () => {
