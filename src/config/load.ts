@@ -4,9 +4,9 @@ import * as z from 'zod';
 import { CodedError, type FieldError, formatFieldErrors, messageOf } from '../base/errors.ts';
 import { isJsonObject, type JsonObject, type JsonValue, ownValue, valueAt } from '../base/json.ts';
 import { nearest } from '../base/nearest.ts';
-import { type Configuration, ingestedKinds, schema, type TaskConfiguration, taskSchema } from './schema.ts';
+import { type Configuration, schema, type TaskConfiguration, taskSchema } from './schema.ts';
 import { taskSections } from './task-settings.ts';
-import { flag, type section } from './values.ts';
+import { flag, kindList, type section } from './values.ts';
 
 /**
  * Top-level sections of the original that say nothing about the ingester; nothing in them is looked at. Its configuration
@@ -95,12 +95,14 @@ function readFile(path: string): JsonObject {
 
 const STORAGE_VARIABLE = 'INGESTER_METADATA_STORAGE_ENABLE_METADATA_STORAGE';
 
-/** The kinds that the reconciler of this file ingests; undefined where the file cannot be read or leaves it to a variable. */
+/**
+ * The kinds that a file says are ingested; undefined where it does not say, leaves it to a variable, or cannot be read.
+ */
 export function ingestedIn(file: string): readonly string[] | undefined {
   try {
     const content = readFile(file);
     if (saidOfStorage(content) === false) return [];
-    return ingestedKinds.safeParse(valueAt(content, ['ingester', 'kinds'])).data;
+    return kindList.safeParse(valueAt(content, ['ingester', 'kinds'])).data;
   } catch {
     return undefined;
   }

@@ -8,10 +8,6 @@ import { taskSections } from './task-settings.ts';
 import { address, duration, flag, integer, kindList, mode, perKind, section, text, zeroMeans } from './values.ts';
 
 const concurrency = zeroMeans(320, integer(0, 1000));
-/** `ingester.kinds`, which the webhook reads alone from the reconciler's file. */
-export const ingestedKinds = kindList
-  .default(defaultKinds.map((kind) => kind.kind))
-  .describe('Kinds to ingest. New objects of the others get no finalizer.');
 const requeuePeriod = zeroMeans(30_000, duration);
 
 export const schema = z.strictObject({
@@ -84,7 +80,11 @@ export const schema = z.strictObject({
     error: 'this has no effect unless encryption.keyFile is set',
   }),
   ingester: section({
-    kinds: ingestedKinds,
+    kinds: kindList
+      .default(defaultKinds.map((kind) => kind.kind))
+      .describe(
+        'Kinds to ingest. New objects of others get no finalizer where this says so; rows of others stay as they are.',
+      ),
     concurrentReconciles: concurrency
       .prefault(320)
       .describe(
