@@ -37,6 +37,7 @@ export function statusText(status: FullStatus): string {
   const age = Math.round(status.ageMs / 1000);
   const notes = [
     ...storageWentBack(status),
+    ...notDurable(status),
     ...breakers.map(({ kind, because, since }) => `Deletions of ${kind} are held since ${since}: ${because}`),
     ...restores(status),
     ...(status.evictionPaused ? ['Evictions are paused.'] : []),
@@ -92,6 +93,15 @@ function storageWentBack({ storageHistory }: FullStatus): readonly string[] {
   return [
     `MySQL went back at ${at}: ${to} does not know transactions that ${from} had confirmed (${missing}). ` +
       'Keep the server that was before; "ingester audit --repair" stores again what is in the cluster.',
+  ];
+}
+
+function notDurable({ storageHistory }: FullStatus): readonly string[] {
+  const { weak = [] } = storageHistory ?? {};
+  if (weak.length === 0) return [];
+  return [
+    `A crash of the machine of MySQL loses final states that it confirmed, with ${weak.join(' and ')}: ` +
+      'set to 1 what is not (docs/storage.md#failover).',
   ];
 }
 

@@ -10,6 +10,7 @@ export class SyncMetrics {
   readonly #spoolAside: Gauge;
   readonly #tombstonesLost: Counter;
   readonly #storageWentBack: Counter;
+  readonly #notDurable: Gauge;
   readonly #unfit: Counter<'kind' | 'column'>;
 
   constructor(registry: Registry) {
@@ -58,6 +59,11 @@ export class SyncMetrics {
       help: 'How often MySQL lacked transactions that it had confirmed, after a failover to a lagging replica or a restore',
       registers,
     });
+    this.#notDurable = new Gauge({
+      name: 'ingester_storage_weak_settings',
+      help: 'How many settings of MySQL lose what it confirmed when its machine crashes (sync_binlog, innodb_flush_log_at_trx_commit)',
+      registers,
+    });
     this.#tombstonesLost = new Counter({
       name: 'ingester_tombstones_lost_total',
       help: 'Tombstones that could not be written: the objects left, and admission does not know their names',
@@ -93,6 +99,10 @@ export class SyncMetrics {
 
   failed(kind: string, code: string): void {
     this.#failed.inc({ kind, code });
+  }
+
+  notDurable(settings: readonly string[]): void {
+    this.#notDurable.set(settings.length);
   }
 
   storageWentBack(): void {

@@ -42,4 +42,21 @@ describe('a MySQL that lost what it confirmed', () => {
       assert.match(stdout, /MySQL went back at .* does not know transactions/);
     });
   });
+
+  it('is likely where its settings are not durable, which the status and a metric say until they are', async (t) => {
+    if (bundle().server.external) {
+      t.skip('the server is external');
+      return;
+    }
+    const shown = (text: RegExp, count: number) =>
+      eventually(async () => {
+        const { body } = await probe(bundle().reconcilerHealthPort, '/metrics');
+        assert.match(body, new RegExp(`^ingester_storage_weak_settings ${count}$`, 'm'));
+        assert.match((await runIngester(bundle(), ['status'])).stdout, text);
+      });
+    await bundle().database.query('SET GLOBAL sync_binlog = 0');
+    await shown(/loses final states that it confirmed, with sync_binlog=0: /, 1);
+    await bundle().database.query('SET GLOBAL sync_binlog = 1');
+    await shown(/^(?![^]*loses final states)/, 0);
+  });
 });

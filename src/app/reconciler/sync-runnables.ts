@@ -39,6 +39,7 @@ function addStatus(manager: Manager, parts: Parts, loops: readonly KindLoop[], m
     ...{ storage, clock, logger },
     remembered: () => rememberedHistory(client, namespace, clock.now()),
     onLost: () => metrics.sync.storageWentBack(),
+    onWeak: (settings) => metrics.sync.notDurable(settings),
   });
   manager.add({ name: 'storage history', group: 'leader', run: (stop) => history.run(stop) });
   const status = {

@@ -8,7 +8,7 @@ import type { SqlSession } from './pool.ts';
 export interface ServerHistory {
   /** Names the server: its uuid, or its id. */
   readonly server: string;
-  /** GTIDs that it knows. */
+  /** GTIDs that it knows; empty where it has none, or too many to compare. */
   readonly known: string;
   /** Those that were asked for and that it does not know; empty where it knows them all. */
   readonly missing: string;
@@ -19,12 +19,11 @@ export interface ServerHistory {
 /** Longer ones come of hundreds of servers, or of gaps; nothing is claimed then. */
 const LONGEST = 64 * 1024;
 
-/** Undefined where the server has no GTIDs. */
-export async function readServerHistory(session: SqlSession, seen: string): Promise<ServerHistory | undefined> {
+export async function readServerHistory(session: SqlSession, seen: string): Promise<ServerHistory> {
   const [[version] = []] = (await session.query('SELECT VERSION()')) as readonly [(readonly unknown[])?];
   const read = /mariadb/i.test(String(version)) ? readMariadb : readMysql;
   const history = await read(session, seen);
-  return history.known === '' || history.known.length > LONGEST ? undefined : history;
+  return history.known.length > LONGEST ? { ...history, known: '' } : history;
 }
 
 const DURABILITY = '@@GLOBAL.`innodb_flush_log_at_trx_commit`, IF(@@GLOBAL.`log_bin`, @@GLOBAL.`sync_binlog`, 1)';

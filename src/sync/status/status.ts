@@ -42,6 +42,8 @@ export interface StorageHistoryStatus {
   readonly server: string;
   /** GTIDs. */
   readonly seen: string;
+  /** Settings under which a crash of its machine loses what it confirmed, e.g. `sync_binlog=0`. */
+  readonly weak?: readonly string[];
   readonly wentBack?: StorageWentBack;
 }
 

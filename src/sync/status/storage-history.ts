@@ -13,11 +13,13 @@ export interface StorageHistoryOptions {
   readonly storage: {
     /** The newest transactions that were confirmed since the last call. */
     takeCommitted(): string;
-    serverHistory(seen: string): Promise<ServerHistory | undefined>;
+    serverHistory(seen: string): Promise<ServerHistory>;
   };
   /** What the process that worked before has seen, from where it outlives MySQL. */
   readonly remembered: () => Promise<StorageHistoryStatus | undefined>;
   readonly onLost: () => void;
+  /** The settings under which a crash of the machine loses what was confirmed, at every look. */
+  readonly onWeak: (settings: readonly string[]) => void;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly periodMs?: number;
@@ -44,7 +46,7 @@ export class StorageHistory {
     this.#options = options;
   }
 
-  /** Undefined before the first look, and where the server has no GTIDs. */
+  /** Undefined before the first look. */
   get status(): StorageHistoryStatus | undefined {
     return this.#status;
   }
@@ -73,33 +75,37 @@ export class StorageHistory {
     // Before the answer: what was confirmed must not be forgotten where none comes.
     this.#seen = [this.#seen, storage.takeCommitted()].filter((each) => each !== '').join(',');
     const history = await storage.serverHistory(this.#seen);
-    if (history === undefined) return;
     this.#warnOfWeakness(history);
-    const { server, known, missing } = history;
+    const { server, known, missing, weak } = history;
+    if (known === '') {
+      this.#status = { seen: '', ...this.#status, server, weak };
+      return;
+    }
     if (missing === '') {
       this.#missingSinceMs = undefined;
-      this.#remember({ ...this.#status, server, seen: known });
+      this.#remember({ ...this.#status, server, seen: known, weak });
       return;
     }
     this.#missingSinceMs ??= clock.monotonicMs();
     if (clock.monotonicMs() - this.#missingSinceMs >= settleMs) this.#tell(history);
   }
 
-  #tell({ server, known, missing }: ServerHistory): void {
+  #tell({ server, known, missing, weak }: ServerHistory): void {
     const { clock, logger, onLost } = this.#options;
     const wentBack = { at: clock.now().toISOString(), from: this.#status?.server ?? '', to: server, missing };
     this.#missingSinceMs = undefined;
-    this.#remember({ server, seen: known, wentBack });
+    this.#remember({ server, seen: known, weak, wentBack });
     onLost();
     logger.error(wentBack, ADVICE);
   }
 
   #warnOfWeakness({ server, weak }: ServerHistory): void {
+    this.#options.onWeak(weak);
     const found = `${server} ${weak.join(' ')}`;
     if (found === this.#complainedOf) return;
     this.#complainedOf = found;
     if (weak.length === 0) return;
-    const message = 'A crash of the machine of MySQL loses final states that it confirmed; set both to 1';
+    const message = 'A crash of the machine of MySQL loses final states that it confirmed; set these to 1';
     this.#options.logger.warn({ server, settings: weak }, message);
   }
 }

@@ -174,6 +174,13 @@ export const alertCases: Readonly<Record<string, AlertCase>> = {
     resolves: '365m',
     quiet: { series: { ingester_storage_went_back_total: '1x20' }, at: '10m' },
   },
+  IngesterStorageNotDurable: {
+    component: 'reconciler',
+    series: { ingester_storage_weak_settings: '0x1 2x20 0x5' },
+    fires: '18m',
+    resolves: '24m',
+    quiet: { series: { ingester_storage_weak_settings: '0x1 1x5 0x20' }, at: '18m' },
+  },
   IngesterSpooledObjects: {
     component: 'reconciler',
     series: { ingester_spooled_objects: '0x1 4x35 0x5', ingester_spool_aside_objects: '0x50' },

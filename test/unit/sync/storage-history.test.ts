@@ -12,10 +12,11 @@ function setUp(remembered?: StorageHistoryStatus) {
   const logger = new RecordingLogger();
   const server = { name: 'first', known: ['1'], committed: [] as string[], down: false, weak: [] as string[] };
   let lost = 0;
+  const weak: (readonly string[])[] = [];
   const history = new StorageHistory({
     storage: {
       takeCommitted: () => server.committed.splice(0).join(','),
-      serverHistory: (seen): Promise<ServerHistory | undefined> => {
+      serverHistory: (seen): Promise<ServerHistory> => {
         if (server.down) return Promise.reject(new Error('down'));
         const missing = seen.split(',').filter((each) => each !== '' && !server.known.includes(each));
         const { name, known, weak } = server;
@@ -24,6 +25,7 @@ function setUp(remembered?: StorageHistoryStatus) {
     },
     remembered: () => Promise.resolve(remembered),
     onLost: () => (lost += 1),
+    onWeak: (settings) => weak.push(settings),
     ...{ clock, logger },
   });
   const stop = new AbortController();
@@ -35,7 +37,7 @@ function setUp(remembered?: StorageHistoryStatus) {
     stop.abort();
     await running;
   };
-  return { server, history, logger, lost: () => lost, pass, end };
+  return { server, history, logger, lost: () => lost, weak, pass, end };
 }
 
 describe('StorageHistory', () => {
@@ -79,11 +81,21 @@ describe('StorageHistory', () => {
     await before.end();
   });
 
-  it('warns once of a server whose settings lose what it confirmed', async () => {
-    const { server, logger, pass, end } = setUp();
-    server.weak = ['sync_binlog=0'];
-    await pass(60);
-    assert.equal(logger.lines.filter(({ level }) => level === 'warn').length, 1);
-    await end();
-  });
+  for (const [which, known] of [
+    ['', ['1']],
+    [' that has no GTIDs', []],
+  ] as const) {
+    it(`warns once of a server${which} whose settings lose what it confirmed, and shows them until they are set`, async () => {
+      const { server, history, logger, weak, pass, end } = setUp();
+      server.known = [...known];
+      server.weak = ['sync_binlog=0'];
+      await pass(60);
+      assert.equal(logger.lines.filter(({ level }) => level === 'warn').length, 1);
+      assert.deepEqual([weak.at(-1), history.status?.weak], [['sync_binlog=0'], ['sync_binlog=0']]);
+      server.weak = [];
+      await pass(10);
+      assert.deepEqual([weak.at(-1), history.status?.weak], [[], []]);
+      await end();
+    });
+  }
 });

@@ -321,7 +321,7 @@ export class MysqlMetadataStorage implements MetadataStorage {
   }
 
   /** What the server knows, and which of these GTIDs it does not; undefined where it has none. */
-  serverHistory(seen: string): Promise<ServerHistory | undefined> {
+  serverHistory(seen: string): Promise<ServerHistory> {
     return this.#pool.read((session) => readServerHistory(session, seen));
   }
 
