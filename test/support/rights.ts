@@ -67,11 +67,12 @@ export function callsOf(auditLog: string): readonly Call[] {
 
 export function uses(call: Call, right: Right): boolean {
   const { apiGroup = '', resource, subresource, name } = call.objectRef ?? { resource: '' };
+  const asked = subresource === undefined ? resource : `${resource}/${subresource}`;
   return (
     call.user.username.endsWith(`:${right.account}`) &&
     call.verb === right.verb &&
     apiGroup === right.group &&
-    (subresource === undefined ? resource : `${resource}/${subresource}`) === right.resource &&
+    (right.resource === '*' || right.resource === asked) &&
     (right.name === undefined || right.name === name)
   );
 }
