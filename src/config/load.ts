@@ -6,7 +6,7 @@ import { isJsonObject, type JsonObject, type JsonValue, ownValue, valueAt } from
 import { nearest } from '../base/nearest.ts';
 import { type Configuration, schema, type TaskConfiguration, taskSchema } from './schema.ts';
 import { taskSections } from './task-settings.ts';
-import { flag, kindList, type section } from './values.ts';
+import { defaultKindNames, flag, kindList, type section } from './values.ts';
 
 /**
  * Top-level sections of the original that say nothing about the ingester; nothing in them is looked at. Its configuration
@@ -96,13 +96,17 @@ function readFile(path: string): JsonObject {
 const STORAGE_VARIABLE = 'INGESTER_METADATA_STORAGE_ENABLE_METADATA_STORAGE';
 
 /**
- * The kinds that a file says are ingested; undefined where it does not say, leaves it to a variable, or cannot be read.
+ * The kinds that the reconciler of a file ingests; undefined where the file says nothing of it, leaves it to a variable, or
+ * cannot be read.
  */
 export function ingestedIn(file: string): readonly string[] | undefined {
   try {
     const content = readFile(file);
-    if (saidOfStorage(content) === false) return [];
-    return kindList.safeParse(valueAt(content, ['ingester', 'kinds'])).data;
+    const storage = saidOfStorage(content);
+    if (storage === false) return [];
+    const kinds = valueAt(content, ['ingester', 'kinds']);
+    if (kinds === undefined) return storage === true ? defaultKindNames : undefined;
+    return kindList.safeParse(kinds).data;
   } catch {
     return undefined;
   }

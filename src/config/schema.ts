@@ -2,10 +2,21 @@
 import { isIP } from 'node:net';
 import * as z from 'zod';
 import { compareApiVersions } from '../api/api-version.ts';
-import { defaultKinds } from '../kinds/kinds.ts';
 import { syncSections } from './sync-settings.ts';
 import { taskSections } from './task-settings.ts';
-import { address, duration, flag, integer, kindList, mode, perKind, section, text, zeroMeans } from './values.ts';
+import {
+  address,
+  defaultKindNames,
+  duration,
+  flag,
+  integer,
+  kindList,
+  mode,
+  perKind,
+  section,
+  text,
+  zeroMeans,
+} from './values.ts';
 
 const concurrency = zeroMeans(320, integer(0, 1000));
 const requeuePeriod = zeroMeans(30_000, duration);
@@ -81,7 +92,7 @@ export const schema = z.strictObject({
   }),
   ingester: section({
     kinds: kindList
-      .default(defaultKinds.map((kind) => kind.kind))
+      .default([...defaultKindNames])
       .describe(
         'Kinds to ingest. New objects of others get no finalizer where this says so; rows of others stay as they are.',
       ),

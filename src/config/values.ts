@@ -1,7 +1,7 @@
 // The kinds of values that configuration keys have.
 import * as z from 'zod';
 import { parseDurationMs } from '../base/duration.ts';
-import { allKinds, findKind } from '../kinds/kinds.ts';
+import { allKinds, defaultKinds, findKind } from '../kinds/kinds.ts';
 
 const kindNames = allKinds.map((kind) => kind.kind).join(', ');
 
@@ -60,6 +60,9 @@ export const address: z.ZodType<Address, string> = text
 export const kindName: z.ZodType<string, string> = text.refine((name) => findKind(name) !== undefined, {
   error: (issue) => `unknown kind "${String(issue.input)}"; known kinds: ${kindNames}`,
 });
+
+/** The kinds that are ingested unless the configuration says otherwise. */
+export const defaultKindNames: readonly string[] = defaultKinds.map(({ kind }) => kind);
 
 /** At least one kind. */
 export const kindList = z

@@ -34,8 +34,9 @@ export async function runIdle(
   if (client !== undefined) {
     const events = createEventRecorder({ client, clock, logger, metrics });
     manager.add(events);
-    // Of a kind that is not configured objects may be guarded from before.
-    manager.add(lookForStranded(everyKind(), 'StorageOff', { client, clock, logger, metrics, events }));
+    // Of a kind that is not configured objects may be guarded from before; an optional one need not be permitted.
+    const looked = everyKind().filter(({ kind, optional }) => !optional || configuration.ingester.kinds.includes(kind));
+    manager.add(lookForStranded(looked, 'StorageOff', { client, clock, logger, metrics, events }));
   }
   await manager.run(signal);
   await Promise.all([client?.close(), elector?.close()]);

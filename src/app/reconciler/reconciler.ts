@@ -87,7 +87,8 @@ export async function runReconciler(configuration: Configuration, logger: Logger
   manager.add(uninstall.runnable);
   const definitions = { client, clock, logger, kinds: loops.map(({ kind }) => kind) };
   manager.add({ name: 'definitions', group: 'always', run: (stop) => checkDefinitions(definitions, stop) });
-  const left = everyKind().filter(({ kind }) => !configuration.ingester.kinds.includes(kind));
+  // An optional kind need not be permitted.
+  const left = everyKind().filter(({ kind, optional }) => !optional && !configuration.ingester.kinds.includes(kind));
   if (left.length > 0) manager.add(lookForStranded(left, 'KindNotIngested', parts));
   for (const loop of loops) {
     const { kind, informer } = loop;

@@ -93,7 +93,7 @@ export class StrandedDeletions {
           yield bytes;
         }
       } catch (error) {
-        if (!isAbsent(kind, error)) throw error;
+        if (!isKubeError(error, 'NotFound')) throw error;
       }
       this.#counted(kind, count);
     }
@@ -109,11 +109,6 @@ export class StrandedDeletions {
     }
     this.#counts.set(kind, count);
   }
-}
-
-/** An optional kind need not be permitted either. */
-function isAbsent({ optional }: KindDefinition, error: unknown): boolean {
-  return isKubeError(error, 'NotFound') || (optional && isKubeError(error, 'Forbidden'));
 }
 
 /** Items of a metadata list have no kind of their own. */

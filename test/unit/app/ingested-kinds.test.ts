@@ -35,11 +35,11 @@ describe('the kinds that the webhook takes as ingested', () => {
     }
   });
 
-  it('are those that the file names, and all where it names none', () => {
+  it('are those that the file names, and the default ones where it switches storage on and names none', () => {
     const { of, logger } = setUp(SOME);
     assert.deepEqual(of('Model', 'CachedOutput', 'Project'), [true, true, false]);
     assert.equal((logger.lines[0]?.['kinds'] as string[]).includes('Project'), true);
-    assert.deepEqual(setUp(ON).of('Model', 'Project', 'CachedOutput'), [true, true, true]);
+    assert.deepEqual(setUp(ON).of('Model', 'Project', 'CachedOutput'), [true, true, false]);
   });
 
   it('are all where the file is missing or unclear: an object that is not guarded can be lost', () => {
@@ -52,7 +52,8 @@ describe('the kinds that the webhook takes as ingested', () => {
       'metadataStorage: off',
       'metadataStorage: { enableMetadataStorage: "${S:false}" }',
     ];
-    for (const content of storage) assert.deepEqual(setUp(content).of('Project'), [true], content);
+    for (const content of storage)
+      assert.deepEqual(setUp(content).of('Project', 'CachedOutput'), [true, true], content);
   });
 
   it('grow within ten seconds without a restart, also where the file is removed', async () => {

@@ -25,12 +25,12 @@ class Lists {
   }
 }
 
-function setUp(looked = [modelKind, kindNamed('Project')]) {
+function setUp() {
   const client = new Lists();
   const [clock, logger] = [new FakeClock(), new RecordingLogger()];
   const told: string[] = [];
   const counts: [string, number][] = [];
-  const kinds = looked.map((kind) => {
+  const kinds = [modelKind, kindNamed('Project')].map((kind) => {
     return { kind, resource: { group: 'michelangelo.api', version: 'v2', plural: kind.plural } };
   });
   const stranded = new StrandedDeletions({
@@ -110,19 +110,6 @@ describe('deletions that no reconciler finishes', () => {
       ['Model', 0],
       ['Project', 1],
     ]);
-  });
-
-  it('of an optional kind are not looked for where its rights are missing; of another kind that is an error', async () => {
-    const { client, counts, look } = setUp([kindNamed('CachedOutput'), kindNamed('Project')]);
-    const refused = new KubeError('Forbidden', 'no');
-    client.answer = (plural) => (plural === 'cachedoutputs' ? refused : {});
-    await look();
-    assert.deepEqual(counts, [
-      ['CachedOutput', 0],
-      ['Project', 0],
-    ]);
-    client.answer = () => refused;
-    await assert.rejects(look(), refused);
   });
 
   it('are looked for from the beginning after the API server has failed', async () => {
