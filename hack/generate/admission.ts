@@ -165,9 +165,9 @@ export const crdDeletionNotPermitted: MatchCondition = {
 };
 
 /**
- * Updates of fields in which an object can be nested without end, or any text is taken for a duration. Creates are judged by `objects`. What passes while no
- * webhook answers can be stored all the same, so no update waits for one; the expression language of the API server cannot
- * count levels: it takes 20 seconds of its processor for a list of 50,000 numbers.
+ * Updates of fields in which an object can be nested without end, or any text is taken for a duration. Creates are judged by
+ * `finalizer`. What passes while no webhook answers can be stored all the same, so no update waits for one; the expression
+ * language of the API server cannot count levels: it takes 20 seconds of its processor for a list of 50,000 numbers.
  */
 function openFieldUpdates(kinds: readonly KindDefinition[], openFields: readonly (readonly string[])[]): object {
   const expression = openFields.map((path) => changed(`.?${path.join('.?')}`)).join(' || ');

@@ -6,7 +6,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../../src/base/js
 import { generatedNotice, type Output } from './output.ts';
 
 /** The documents of the bundle that list these kinds. */
-export type Documents = (kinds: readonly KindDefinition[]) => readonly object[];
+type Documents = (kinds: readonly KindDefinition[]) => readonly object[];
 
 export function optionalKindOutputs(kinds: readonly KindDefinition[], documents: Documents): readonly Output[] {
   const usual = kinds.filter((kind) => !kind.optional);
@@ -40,9 +40,9 @@ function patches(before: readonly object[], after: readonly object[]): readonly 
 /** JSON Patch. What a kind brings are entries of lists: an expression that changed would not go with that of another kind. */
 function added(before: JsonValue | undefined, after: JsonValue | undefined, path: string): readonly object[] {
   if (Array.isArray(before) && Array.isArray(after)) {
-    const known = new Set(before.map((entry) => JSON.stringify(entry)));
     if (before.length === after.length)
       return after.flatMap((entry, index) => added(before[index], entry, `${path}/${index}`));
+    const known = new Set(before.map((entry) => JSON.stringify(entry)));
     const values = after.filter((entry) => !known.has(JSON.stringify(entry)));
     return values.map((value) => ({ op: 'add', path: `${path}/-`, value }));
   }

@@ -100,8 +100,8 @@ function notDurable({ storageHistory }: FullStatus): readonly string[] {
   const { weak = [] } = storageHistory ?? {};
   if (weak.length === 0) return [];
   return [
-    `A crash of the machine of MySQL loses final states that it confirmed, with ${weak.join(' and ')}: ` +
-      'set to 1 what is not (docs/storage.md#failover).',
+    `A crash of the machine of MySQL loses final states that it confirmed, with ${weak.join(' and ')}. ` +
+      'Set what is named to 1 (docs/storage.md#failover).',
   ];
 }
 

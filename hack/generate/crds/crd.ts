@@ -66,7 +66,7 @@ export function openFields(kind: CrdKind, set: DescriptorSet): readonly (readonl
   const spec = `${group}.${version}.${kind.kind}Spec`;
   const { properties = {} } = messageSchema(set, spec);
   const isOpen = (name: string): boolean =>
-    JSON.stringify(properties[name]).includes('"x-kubernetes-preserve-unknown-fields":true');
+    JSON.stringify(properties[name] ?? {}).includes('"x-kubernetes-preserve-unknown-fields":true');
   return (set.messages[spec] ?? [])
     .filter((field) => isOpen(field.name) || hasDuration(set, field))
     .map(({ name }) => ['spec', name]);

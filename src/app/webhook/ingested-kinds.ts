@@ -14,10 +14,10 @@ export interface IngestedKindsOptions {
 
 /**
  * Whether a reconciler takes the finalizer off objects of a kind. None does where the reconciler's file says that metadata
- * storage is off, or leaves the kind out. Where the file is missing or unclear, every kind counts as ingested:
- * an object without the finalizer can be lost, while one that has it needlessly only waits, and that is reported.
- * For the same reason a kind is added as soon as the file has it, but left out at a start only: a reconciler that still runs
- * on the earlier file would have objects without a finalizer.
+ * storage is off, or leaves the kind out. Where the file is missing or unclear, every kind counts as ingested: an object
+ * without the finalizer can be lost, while one that has it needlessly only waits, and that is reported. For the same reason a
+ * kind is added as soon as the file has it, but left out at a start only: a reconciler that still runs on the earlier file
+ * would have objects without a finalizer.
  */
 export function watchIngestedKinds({ file, clock, logger }: IngestedKindsOptions): (kind: string) => boolean {
   const read = (): readonly string[] => ingestedIn(file) ?? everyKind().map(({ kind }) => kind);

@@ -78,7 +78,7 @@ export class StorageHistory {
     this.#warnOfWeakness(history);
     const { server, known, missing, weak } = history;
     if (known === '') {
-      this.#status = { seen: '', ...this.#status, server, weak };
+      this.#status = { server, seen: '', ...this.#status, weak };
       return;
     }
     if (missing === '') {

@@ -81,6 +81,17 @@ describe('StorageHistory', () => {
     await before.end();
   });
 
+  it('names the server of before also where the other one had no GTIDs at first', async () => {
+    const { server, history, lost, pass, end } = setUp({ server: 'before', seen: '1,7' });
+    Object.assign(server, { name: 'empty', known: [] });
+    await pass(60);
+    assert.equal(lost(), 0);
+    server.known = ['9'];
+    await pass(60);
+    assert.deepEqual([lost(), history.status?.wentBack?.from, history.status?.wentBack?.to], [1, 'before', 'empty']);
+    await end();
+  });
+
   for (const [which, known] of [
     ['', ['1']],
     [' that has no GTIDs', []],
