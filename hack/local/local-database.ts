@@ -24,19 +24,20 @@ interface Context {
   readonly directory: string;
   readonly rootPassword: string;
   readonly reaper: Reaper;
-  /** Arguments that name its certificate. */
-  readonly tls: readonly string[];
+  /** Arguments that name its certificate, and what it says that it is. */
+  readonly own: readonly string[];
 }
 
 export interface DatabasePlace {
   readonly parentDirectory: string;
   /** Signs its certificate; it has one that no client trusts, or none, unless given. */
   readonly authority: Authority | undefined;
+  readonly saysVersion: string | undefined;
 }
 
 export async function startLocalDatabase(
   programs: DatabasePrograms,
-  { parentDirectory, authority }: DatabasePlace,
+  { parentDirectory, authority, saysVersion }: DatabasePlace,
   preparation: Preparation,
 ): Promise<DatabaseServer> {
   const directory = mkdtempSync(join(parentDirectory, `${programs.flavour}-`));
@@ -50,8 +51,11 @@ export async function startLocalDatabase(
   });
   const start = async (): Promise<DatabaseServer> => {
     await createDataDirectory(programs, join(directory, 'data'), preparation);
-    const tls = authority === undefined ? [] : await writeCertificate(directory, authority);
-    const context = { programs, directory, rootPassword: randomBytes(18).toString('base64url'), reaper, tls };
+    const own = [
+      ...(authority === undefined ? [] : await writeCertificate(directory, authority)),
+      ...(saysVersion === undefined ? [] : [`--version=${saysVersion}`]),
+    ];
+    const context = { programs, directory, rootPassword: randomBytes(18).toString('base64url'), reaper, own };
     const { server, port } = await startOnFreePort(context, preparation.signal);
     running = server;
     return databaseServer(context, { server, port, dispose });
@@ -121,7 +125,7 @@ async function startOnFreePort(
   }
 }
 
-function serverOn({ programs, directory, rootPassword, reaper, tls }: Context, port: number): ServerProcess {
+function serverOn({ programs, directory, rootPassword, reaper, own }: Context, port: number): ServerProcess {
   const [command = '', ...first] = programs.server;
   return new ServerProcess({
     name: programs.flavour,
@@ -131,7 +135,7 @@ function serverOn({ programs, directory, rootPassword, reaper, tls }: Context, p
       '--no-defaults',
       ...programs.locations,
       ...serverArguments(directory, port),
-      ...tls,
+      ...own,
       ...flavours[programs.flavour].arguments,
     ],
     directory,

@@ -5,6 +5,7 @@ import { CodedError, messageOf } from '../../../base/errors.ts';
 import { StorageSchemaMissingError } from '../../errors.ts';
 import { translateMysqlError } from '../mysql-errors.ts';
 import type { MysqlAccess, SqlSession } from '../pool.ts';
+import { refuseOldServer } from '../server-version.ts';
 import { type MigrationConnection, openMigrationConnection, takeLock } from './migration-connection.ts';
 import {
   type Attempt,
@@ -62,6 +63,7 @@ export async function exclusively<T extends object>(
   let connection: MigrationConnection | undefined;
   try {
     connection = await openMigrationConnection(access);
+    await refuseOldServer(connection);
     const claim = await enter(connection, task);
     if (claim.verdict === 'complete') return { result: claim.result as T, completed: 'before' };
     return { result: await runClaimed(connection, attempt, work), completed: 'now' };

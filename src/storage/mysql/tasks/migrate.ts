@@ -108,6 +108,7 @@ async function withConnection<T>(
   let connection: MigrationConnection | undefined;
   try {
     connection = await openMigrationConnection(access);
+    await refuseOldServer(connection);
     return await work(connection);
   } catch (error) {
     throw error instanceof CodedError ? error : translateMysqlError(error, access.database);
@@ -164,7 +165,6 @@ async function run(exclusive: Exclusive, asked: MigrateOptions): Promise<Migrati
 type NamedOptions = MigrateOptions & { readonly tableNames: TableNames };
 
 async function withNames(session: SqlSession, options: MigrateOptions): Promise<NamedOptions> {
-  await refuseOldServer(session);
   return { ...options, tableNames: await resolveTableNames(session, options.tableNames) };
 }
 
