@@ -113,7 +113,7 @@ describe('npm run demo', () => {
     );
     const [status = ''] = commands;
     child.stdin.write('m');
-    await shows(/MySQL is stopped/);
+    await shows(/MySQL is stopped\. Within 15 seconds/);
     await eventually(async () => assert.match((await runCommand('sh', ['-c', status])).stdout, /^MySQL +FAILS /m));
     child.stdin.write('m');
     await shows(/MySQL is started again: within seconds/);
