@@ -63,6 +63,8 @@ function reconcilerRole(plurals: readonly string[]): object {
       { apiGroups: [GROUP], resources: plurals, verbs: ['get', 'list', 'watch', 'patch', 'delete'] },
       { apiGroups: ['apiextensions.k8s.io'], resources: ['customresourcedefinitions'], verbs: ['list'] },
       { apiGroups: ['events.k8s.io'], resources: ['events'], verbs: ['create', 'patch'] },
+      // Its uid names the cluster.
+      { apiGroups: [''], resources: ['namespaces'], resourceNames: ['kube-system'], verbs: ['get'] },
     ],
   };
 }

@@ -7,6 +7,7 @@ import { supportedSchema } from '../storage/schema-range.ts';
 import { addAuditCommand } from './audit.ts';
 import { addCertificatesCommand } from './certificates.ts';
 import { addCloneCommand } from './clone.ts';
+import { addClusterCommand } from './cluster.ts';
 import { addEvictCommand } from './evict.ts';
 import { addExplainCommand } from './explain.ts';
 import { addGateCommand } from './gate.ts';
@@ -73,6 +74,7 @@ export function createProgram(): Command {
   addExplainCommand(program);
   addEvictCommand(program);
   addGateCommand(program);
+  addClusterCommand(program);
   addSnapshotsCommand(program);
   addPauseCommand(program);
   addResumeCommand(program);

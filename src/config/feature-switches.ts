@@ -16,3 +16,11 @@ export function storageEnabled(configuration: Configuration): boolean {
     { path: 'mysql.database', message: 'set it' },
   ]);
 }
+
+/** Throws where there is no database to work on; `why` says what a command would do with it. */
+export function requireStorage(configuration: Configuration, why: string): void {
+  if (storageEnabled(configuration)) return;
+  throw new ConfigurationError('metadata storage is off', [
+    { path: 'metadataStorage.enableMetadataStorage', message: `set it to true: ${why}` },
+  ]);
+}

@@ -140,6 +140,42 @@ export class GateMovedError extends CodedError {
   }
 }
 
+/** Another cluster's rows: to this one all of them would look deleted. */
+export class OtherClusterError extends CodedError {
+  constructor(owner: string, own: string) {
+    super(
+      'STORAGE_OTHER_CLUSTER',
+      `The database belongs to the cluster whose namespace kube-system has the uid ${owner}; that of this cluster has ` +
+        `${own}. Nothing is written. Set mysql.database to a database of this cluster; or, where its objects have moved ` +
+        `here and its reconciler is stopped, run "ingester cluster take-over --from ${owner}".`,
+      { retry: 'yes' },
+    );
+  }
+}
+
+/** Nothing is written to a database as long as it is unknown whose it would be. */
+export class ClusterUnknownError extends CodedError {
+  constructor(what: string, cause: unknown) {
+    super(
+      'STORAGE_CLUSTER_UNKNOWN',
+      `The uid of the namespace kube-system, which names the cluster, cannot be read: ${what}. Nothing is written. It ` +
+        'takes the right to get that namespace.',
+      { retry: 'yes', cause },
+    );
+  }
+}
+
+/** The database is not that of the cluster it is to be taken from. */
+export class HandoverRefusedError extends CodedError {
+  constructor(from: string, owner: string | undefined) {
+    const found =
+      owner === undefined
+        ? 'no cluster has written to the database yet, and the first one that does has it'
+        : `the database belongs to ${owner}, not to ${from}. See "ingester cluster show"`;
+    super('HANDOVER_REFUSED', `Nothing is changed: ${found}.`);
+  }
+}
+
 /** Writes that were under way did not end in time. The gate is as it was. */
 export class GateBusyError extends CodedError {
   constructor(seconds: number, what: string) {

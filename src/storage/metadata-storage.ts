@@ -272,8 +272,8 @@ export interface MetadataStorage {
   openGate(holder: string): Promise<void>;
 
   /**
-   * Proves that the server answers, the credentials work, every table of these kinds is there and this program suits the
-   * schema. Writes check the schema themselves; a process that only reads calls this at the start and periodically.
+   * Proves that the server answers, the credentials work, every table of these kinds is there, this program suits the
+   * schema, and the database is not another cluster's. Writes check schema and cluster themselves; a process that only reads calls this at the start and periodically.
    */
   check(kinds: readonly KindDefinition[]): Promise<void>;
 

@@ -18,7 +18,7 @@ export interface SupportedSchema {
   readonly oldest: number;
 }
 
-export const supportedSchema: SupportedSchema = { version: 1, oldest: 1 };
+export const supportedSchema: SupportedSchema = { version: 2, oldest: 2 };
 
 export function refuseUnsupported(
   range: SchemaRange,

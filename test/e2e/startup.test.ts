@@ -113,7 +113,7 @@ describe('starting the program', () => {
     assert.equal(await migration.exit, 0);
     // Progress goes to stderr, the report to stdout as one line.
     const report = /^\{.*\}$/m.exec(migration.output())?.[0] ?? '';
-    assert.deepEqual((JSON.parse(report) as { applied: unknown }).applied, ['0001-tables']);
+    assert.deepEqual((JSON.parse(report) as { applied: unknown }).applied, ['0001-tables', '0002-clusters']);
     await eventually(async () => assert.equal((await healthOf(env, '/readyz')).status, 200));
     run.child.kill('SIGTERM');
     assert.equal(await run.exit, 0);

@@ -197,12 +197,12 @@ for (const flavour of ['mysql', 'mariadb'] as const) {
         const set = (database: BundleDatabase, sql: string) => database.query(`UPDATE ingester_gate SET ${sql}`);
         await set(source, 'schema_version = 9999, min_reader = 9999');
         await assert.rejects(clone(), { code: 'SCHEMA_NEWER' });
-        await set(source, "schema_version = 1, min_reader = 1, closed_by = 'ingester task migrate'");
+        await set(source, "schema_version = 2, min_reader = 1, closed_by = 'ingester task migrate'");
         await assert.rejects(clone(), /is being worked on by ingester task migrate/);
         await set(source, 'closed_by = NULL');
         await migrate(migrationOptions(optionsOf(target), kinds));
-        await set(target, 'schema_version = 2');
-        await assert.rejects(clone(), /the source has schema 1 and this database 2/);
+        await set(target, 'schema_version = 3');
+        await assert.rejects(clone(), /the source has schema 2 and this database 3/);
       }));
 
     it('copies one moment of the source, while others write to it', () =>

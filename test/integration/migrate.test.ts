@@ -28,7 +28,7 @@ for (const flavour of ['mysql', 'mariadb'] as const) {
 
     it('create 39 tables once, and are then up to date', () =>
       withDatabase(async (database, options) => {
-        assert.deepEqual(await run(options), ['0001-tables']);
+        assert.deepEqual(await run(options), ['0001-tables', '0002-clusters']);
         assert.deepEqual(await run(options), []);
         const tables = await database.query(
           'SHOW TABLES WHERE Tables_in_' + database.name + " NOT LIKE 'ingester\\_%'",
@@ -48,7 +48,7 @@ for (const flavour of ['mysql', 'mariadb'] as const) {
         await run(options);
         await database.query('DROP TABLE model_labels');
         await database.query('DELETE FROM ingester_migrations');
-        assert.deepEqual(await run(options), ['0001-tables']);
+        assert.deepEqual(await run(options), ['0001-tables', '0002-clusters']);
         await database.query('SELECT * FROM model_labels');
       }));
 
@@ -64,7 +64,7 @@ for (const flavour of ['mysql', 'mariadb'] as const) {
     it('run once when two start at the same time', () =>
       withDatabase(async (_database, options) => {
         const applied = await Promise.all([run(options), run(options)]);
-        assert.deepEqual(applied.flat(), ['0001-tables']);
+        assert.deepEqual(applied.flat(), ['0001-tables', '0002-clusters']);
       }));
 
     it('need rights that the reconciler does not have', () =>

@@ -237,7 +237,7 @@ describe('the commands of tasks', () => {
     let commit = (): void => undefined;
     const mayCommit = new Promise<void>((resolve) => (commit = resolve));
     const write = writer.transaction(async (session) => {
-      await passGate(session);
+      await passGate(session, {});
       await mayCommit;
     });
     // With bytes that are no text: what is told of the connections must not depend on what they send.
@@ -256,7 +256,7 @@ describe('the commands of tasks', () => {
       ['closed', 'ingester gate', 'a look at the rows'],
     );
     await assert.rejects(
-      writer.transaction((session) => passGate(session)),
+      writer.transaction((session) => passGate(session, {})),
       { code: 'STORAGE_GATE_CLOSED' },
     );
     assert.match(
@@ -265,7 +265,7 @@ describe('the commands of tasks', () => {
     );
     assert.match((await gate('open', '--holder', 'me')).stderr, /STORAGE_GATE_HELD/);
     assert.equal((await gate('open')).state['state'], 'open');
-    await writer.transaction((session) => passGate(session));
+    await writer.transaction((session) => passGate(session, {}));
     await refused;
     await writer.close();
   });

@@ -1,8 +1,7 @@
 import { isAborted } from '../../base/abort.ts';
 import { sleep, systemClock } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
-import { storageEnabled } from '../../config/feature-switches.ts';
-import { ConfigurationError } from '../../config/load.ts';
+import { requireStorage } from '../../config/feature-switches.ts';
 import type { Configuration } from '../../config/schema.ts';
 import { GateHeldError } from '../../storage/errors.ts';
 import type { MysqlOptions } from '../../storage/mysql/pool.ts';
@@ -12,6 +11,7 @@ import { auditKind, type KindAudit } from '../../sync/audit/audit.ts';
 import { type Repaired, repairKind } from '../../sync/audit/audit-repair.ts';
 import { lenientEncoder } from '../../sync/row.ts';
 import { usualLimits } from '../../sync/startup/mark-missed-deletes.ts';
+import { clusterUid } from '../cluster-uid.ts';
 import { inCluster, kindsOf, resourceOf } from '../kinds.ts';
 import { commandClient } from '../kube-client.ts';
 import { mysqlOptions } from '../mysql-options.ts';
@@ -48,16 +48,13 @@ const OPEN_AGAIN_MS = 2000;
 const SETTLE_MS = 3000;
 
 export async function runAudit(configuration: Configuration, run: AuditRun): Promise<readonly AuditedKind[]> {
-  if (!storageEnabled(configuration)) {
-    throw new ConfigurationError('metadata storage is off', [
-      { path: 'metadataStorage.enableMetadataStorage', message: 'set it to true to compare MySQL with the cluster' },
-    ]);
-  }
+  requireStorage(configuration, 'MySQL is compared with the cluster');
   const clock = systemClock;
   const sensitive = sensitiveValues(configuration);
   const kinds = kindsOf(configuration).filter(({ kind }) => run.kinds.length === 0 || run.kinds.includes(kind));
   const client = commandClient(configuration, clock);
-  const mysql = { ...mysqlOptions(configuration), gateHolder: run.gateHolder };
+  const cluster = clusterUid(client);
+  const mysql = { ...mysqlOptions(configuration), gateHolder: run.gateHolder, cluster };
   if (run.restored === 'set-back' && run.gateHolder === undefined) await refuseEarlierWrites(mysql, run);
   const storage = new MysqlMetadataStorage(mysql, clock);
   try {

@@ -1,6 +1,5 @@
 import { systemClock } from '../../base/clock.ts';
-import { storageEnabled } from '../../config/feature-switches.ts';
-import { ConfigurationError } from '../../config/load.ts';
+import { requireStorage } from '../../config/feature-switches.ts';
 import type { Configuration } from '../../config/schema.ts';
 import type { MysqlOptions } from '../../storage/mysql/pool.ts';
 import {
@@ -25,10 +24,6 @@ export function runGateOpen(configuration: Configuration, holder: string): Promi
 }
 
 function optionsOf(configuration: Configuration): MysqlOptions {
-  if (!storageEnabled(configuration)) {
-    throw new ConfigurationError('metadata storage is off', [
-      { path: 'metadataStorage.enableMetadataStorage', message: 'set it to true; the gate is a row of the database' },
-    ]);
-  }
+  requireStorage(configuration, 'the gate is a row of the database');
   return mysqlOptions(configuration);
 }

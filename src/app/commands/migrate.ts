@@ -1,6 +1,5 @@
 import { systemClock } from '../../base/clock.ts';
-import { storageEnabled } from '../../config/feature-switches.ts';
-import { ConfigurationError } from '../../config/load.ts';
+import { requireStorage } from '../../config/feature-switches.ts';
 import type { Configuration } from '../../config/schema.ts';
 import type { MysqlAccess } from '../../storage/mysql/pool.ts';
 import {
@@ -38,11 +37,7 @@ export function dryRunMigrate(configuration: Configuration): Promise<readonly st
 }
 
 export function migrateOptions(configuration: Configuration): MigrateOptions {
-  if (!storageEnabled(configuration)) {
-    throw new ConfigurationError('metadata storage is off', [
-      { path: 'metadataStorage.enableMetadataStorage', message: 'set it to true to migrate the database' },
-    ]);
-  }
+  requireStorage(configuration, 'its database is migrated');
   const sensitive = sensitiveValues(configuration);
   return {
     access: mysqlOptions(configuration),

@@ -1,6 +1,5 @@
 import { systemClock } from '../../base/clock.ts';
-import { storageEnabled } from '../../config/feature-switches.ts';
-import { ConfigurationError } from '../../config/load.ts';
+import { requireStorage } from '../../config/feature-switches.ts';
 import type { Configuration } from '../../config/schema.ts';
 import type { Manifest } from '../../gitops/render.ts';
 import type { KubeClient } from '../../kube/client.ts';
@@ -16,11 +15,7 @@ export async function archivedOf(
   configuration: Configuration,
   manifests: readonly Manifest[],
 ): Promise<readonly Manifest[]> {
-  if (!storageEnabled(configuration)) {
-    throw new ConfigurationError('metadata storage is off', [
-      { path: 'metadataStorage.enableMetadataStorage', message: 'set it to true: MySQL knows what is archived' },
-    ]);
-  }
+  requireStorage(configuration, 'MySQL knows what is archived');
   const client: KubeClient = commandClient(configuration, systemClock);
   const storage: MetadataStorage = new MysqlMetadataStorage(mysqlOptions(configuration), systemClock);
   const kinds = new Map(everyKind().map((kind) => [kind.kind, kind]));

@@ -1,5 +1,5 @@
 import { systemClock } from '../../base/clock.ts';
-import { storageEnabled } from '../../config/feature-switches.ts';
+import { requireStorage } from '../../config/feature-switches.ts';
 import { ConfigurationError } from '../../config/load.ts';
 import type { TaskConfiguration } from '../../config/schema.ts';
 import { type RestoreSnapshotReport, restoreSnapshot } from '../../storage/mysql/tasks/restore-snapshot.ts';
@@ -70,11 +70,7 @@ export function confirmTarget({ mysql }: TaskConfiguration, named: string | unde
 function placeOf(
   configuration: TaskConfiguration,
 ): Pick<Parameters<typeof takeSnapshot>[0], 'mysql' | 'database' | 'tableNames' | 'clock'> {
-  if (!storageEnabled(configuration)) {
-    throw new ConfigurationError('metadata storage is off', [
-      { path: 'metadataStorage.enableMetadataStorage', message: 'set it to true; snapshots are of its database' },
-    ]);
-  }
+  requireStorage(configuration, 'snapshots are of its database');
   const { mysql, snapshots, metadataStorage } = configuration;
   return {
     mysql: mysqlOptions(configuration),

@@ -6,6 +6,7 @@ import type { Logger } from '../../base/logger.ts';
 import type { Watchdog } from '../../base/watchdog.ts';
 import { storageEnabled } from '../../config/feature-switches.ts';
 import type { Configuration } from '../../config/schema.ts';
+import type { KubeClient } from '../../kube/client.ts';
 import { createMetrics, type Metrics } from '../../metrics/metrics.ts';
 import { Manager } from '../../runtime/manager.ts';
 import type { Runnable } from '../../runtime/runnable-group.ts';
@@ -16,6 +17,7 @@ import { checkDefinitions } from '../../sync/startup/definitions.ts';
 import { usualLimits } from '../../sync/startup/mark-missed-deletes.ts';
 import { recordPositions } from '../../sync/startup/position.ts';
 import { StorageMonitor } from '../../sync/status/storage-monitor.ts';
+import { clusterUid } from '../cluster-uid.ts';
 import { createElector, leaseName } from '../elector.ts';
 import { createEventRecorder } from '../event-recorder.ts';
 import { createWatchdog, type ReadinessCheck, startHealth } from '../health.ts';
@@ -56,7 +58,7 @@ export async function runReconciler(configuration: Configuration, logger: Logger
   const metrics = createMetrics();
   const watchdog = createWatchdog(clock, logger, metrics);
   const client = createClient(configuration, clock, metrics);
-  const storage = createStorage(configuration, { clock, logger, metrics, watchdog }, () => readAnew(loops));
+  const storage = createStorage(configuration, { client, clock, logger, metrics, watchdog }, () => readAnew(loops));
   const lease = leaseName(controllers);
   const elector = createElector(configuration, { clock, logger, metrics }, lease);
   const mayWork = (): boolean => elector?.election.leads() ?? true;
@@ -121,6 +123,7 @@ function readAnew(loops: readonly KindLoop[]): void {
 }
 
 interface StorageParts {
+  readonly client: KubeClient;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: Metrics;
@@ -133,14 +136,15 @@ const KEY_TAKEN =
 /** Counts what does not fit its indexed column, and lets the watchdog see the writes. */
 function createStorage(
   configuration: Configuration,
-  { clock, logger, metrics: { sync, storage }, watchdog }: StorageParts,
+  { client, clock, logger, metrics: { sync, storage }, watchdog }: StorageParts,
   onGateClosed: () => void,
 ): MysqlMetadataStorage {
   for (const { kind, indexes } of kindsOf(configuration)) {
     sync.prepareColumns(kind, [...indexes.flat().map(({ name }) => name), 'json', 'proto', 'uid']);
   }
   watchdog.prepare([WRITE_WORK]);
-  return new MysqlMetadataStorage(mysqlOptions(configuration), clock, undefined, {
+  const options = { ...mysqlOptions(configuration), cluster: clusterUid(client) };
+  return new MysqlMetadataStorage(options, clock, undefined, {
     onUnfit: ({ kind }, columns) => sync.unfit(kind, columns),
     onKeyTaken: ({ kind, namespace, name, uid }, key) => {
       sync.unfit(kind.kind, ['uid']);

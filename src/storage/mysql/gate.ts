@@ -5,13 +5,19 @@
 import type { TableNames } from '../../kinds/kind-names.ts';
 import { GateClosedError, GateHeldError, StorageSchemaMissingError } from '../errors.ts';
 import { refuseUnsupported, type SchemaRange } from '../schema-range.ts';
+import { CLUSTERS_TABLE, claim } from './clusters.ts';
 import type { SqlRow, SqlSession } from './pool.ts';
 
-const READ =
+const COLUMNS =
   'SELECT `closed_by`, `schema_version`, `min_reader`, `min_writer`, `table_names`, `changed_at`, ' +
-  'TIMESTAMPDIFF(MICROSECOND, `changed_at`, UTC_TIMESTAMP(6)) DIV 1000 FROM `ingester_gate` WHERE `id` = 1';
+  'TIMESTAMPDIFF(MICROSECOND, `changed_at`, UTC_TIMESTAMP(6)) DIV 1000';
+const READ = `${COLUMNS} FROM \`ingester_gate\` WHERE \`id\` = 1`;
 /** Both servers know this form of the shared lock, and it needs no right beyond SELECT. */
 const SHARED = `${READ} LOCK IN SHARE MODE`;
+/** One way to the server for both: each write begins with it. */
+const SHARED_WITH_CLUSTER =
+  `${COLUMNS}, c.\`uid\` FROM \`ingester_gate\` g LEFT JOIN \`${CLUSTERS_TABLE}\` c ON c.\`uid\` = ? ` +
+  'WHERE g.`id` = 1 LOCK IN SHARE MODE';
 const EXCLUSIVE = `${READ} FOR UPDATE`;
 /** A holder that closes it again goes on with the same closing. */
 const CLOSE =
@@ -28,20 +34,25 @@ export interface Closing {
   readonly ageMs: number;
 }
 
-/**
- * To be called first in every write transaction. A gate that `lent` has closed lets the task through that it is lent to.
- * `onClosing` is told of the last closing of the gate.
- */
-export async function passGate(
-  session: SqlSession,
-  lent?: string,
-  onClosing?: (closing: Closing) => void,
-): Promise<void> {
-  const row = await readRow(session, SHARED);
+export interface Pass {
+  /** A gate that is closed under this name lets the task through that it is lent to. */
+  readonly lent?: string | undefined;
+  /** Whose objects are written; missing for a task that works on rows as they are, whatever cluster they came from. */
+  readonly cluster?: string | undefined;
+  /** Told of the last closing of the gate. */
+  readonly onClosing?: (closing: Closing) => void;
+}
+
+/** To be called first in every write transaction. */
+export async function passGate(session: SqlSession, { lent, cluster, onClosing }: Pass): Promise<void> {
+  const row = await (cluster === undefined
+    ? readRow(session, SHARED)
+    : readRow(session, SHARED_WITH_CLUSTER, [cluster]));
   onClosing?.(closingOf(row));
   const holder = textOf(row[0]);
   if (holder !== undefined && holder !== lent) throw new GateClosedError(holder);
   refuseUnsupported(rangeOf(row), 'write');
+  if (cluster !== undefined && row[7] === null) await claim(session, cluster);
 }
 
 /**
@@ -81,8 +92,8 @@ async function refuseOthers(session: SqlSession, holder: string): Promise<void> 
   if (current !== undefined && current !== holder) throw new GateHeldError(current);
 }
 
-async function readRow(session: SqlSession, sql: string): Promise<SqlRow> {
-  const [row] = await session.query(sql);
+async function readRow(session: SqlSession, sql: string, parameters: readonly string[] = []): Promise<SqlRow> {
+  const [row] = await session.query(sql, parameters);
   if (row === undefined) throw new StorageSchemaMissingError('the row of ingester_gate is missing');
   return row;
 }

@@ -46,6 +46,8 @@ export interface MysqlOptions extends MysqlAccess {
   readonly connMaxLifetimeMs: number;
   /** A gate closed under this name lets our writes through: it was lent to the task that this process is. */
   readonly gateHolder?: string | undefined;
+  /** The uid that names the cluster whose objects are written; see clusters.ts. Throws STORAGE_CLUSTER_UNKNOWN. */
+  readonly cluster?: (() => Promise<string>) | undefined;
 }
 
 export function passwordOf({ password }: Pick<MysqlAccess, 'password'>): string {
@@ -423,4 +425,18 @@ async function endedBy<T>(
 
 function toDriver(value: SqlParameter): string | number | boolean | null | Buffer {
   return value instanceof Uint8Array ? Buffer.from(value.buffer, value.byteOffset, value.byteLength) : value;
+}
+
+/** For a few statements: the connections are closed afterwards. */
+export async function withPool<T>(
+  options: MysqlOptions,
+  clock: Clock,
+  work: (pool: MysqlPool) => Promise<T>,
+): Promise<T> {
+  const pool = new MysqlPool(options, clock);
+  try {
+    return await work(pool);
+  } finally {
+    await pool.close();
+  }
 }

@@ -33,6 +33,7 @@ import type {
 import { backfillLimit } from '../../page-limit.ts';
 import { type ParameterValues, QueryTemplates, type TemplatePage } from '../../query-templates.ts';
 import type { ObjectRow } from '../../row.ts';
+import { CLUSTERS_TABLE, refuseOther } from '../clusters.ts';
 import { Calls } from '../deadline.ts';
 import { type Closing, checkReadable, closeGate, openGate, passGate } from '../gate.ts';
 import { type MysqlOptions, MysqlPool, READ_TIMEOUT_MS, type SqlSession } from '../pool.ts';
@@ -99,6 +100,7 @@ export class MysqlMetadataStorage implements MetadataStorage {
   readonly #observers: StorageObservers;
   readonly #commits: GroupCommit;
   readonly #gateHolder: string | undefined;
+  readonly #cluster: MysqlOptions['cluster'];
   readonly #madeMs: number;
   /** The last closing of the gate that is known. */
   #closing: string | undefined;
@@ -116,6 +118,7 @@ export class MysqlMetadataStorage implements MetadataStorage {
     this.#observers = observers;
     this.#stuckMs = (options.readTimeoutMs ?? READ_TIMEOUT_MS) * STUCK_READ_TIMEOUTS;
     this.#gateHolder = options.gateHolder;
+    this.#cluster = options.cluster;
     this.#pool = new MysqlPool(options, clock);
     this.#reads = new MysqlReads(this.#pool, this.#naming);
     this.#clock = clock;
@@ -306,13 +309,16 @@ export class MysqlMetadataStorage implements MetadataStorage {
     const names = new Set(present.map(([name]) => String(name)));
     this.#naming.forget();
     const named = names.has('ingester_gate') ? await this.#pool.read((session) => this.#named(session, kinds)) : kinds;
-    const missing = [...named.flatMap(tablesOf), ...SYSTEM_TABLES].filter((table) => !names.has(table));
+    const missing = [...named.flatMap(tablesOf), ...SYSTEM_TABLES, CLUSTERS_TABLE].filter((table) => !names.has(table));
     if (missing.length > 0) {
+      const more = missing.length > 3 ? ', ...' : '';
       throw new StorageSchemaMissingError(
-        `${missing.length} tables are missing (${missing.slice(0, 3).join(', ')}, ...)`,
+        `${missing.length} tables are missing (${missing.slice(0, 3).join(', ')}${more})`,
       );
     }
     this.#noteClosing(await this.#pool.read(checkReadable));
+    const cluster = await this.#cluster?.();
+    if (cluster !== undefined) await this.#pool.read((session) => refuseOther(session, cluster));
   }
 
   /** GTIDs of the newest transactions that were confirmed since the last call; empty where the server does not say. */
@@ -340,12 +346,14 @@ export class MysqlMetadataStorage implements MetadataStorage {
 
   /** One transaction, which cannot begin while the gate is closed. */
   #gated<T>(work: (session: SqlSession) => Promise<T>): Promise<T> {
-    return this.#watched(() =>
-      this.#pool.transaction(async (session) => {
-        await passGate(session, this.#gateHolder, (closing) => this.#noteClosing(closing));
+    return this.#watched(async () => {
+      const onClosing = (closing: Closing): void => this.#noteClosing(closing);
+      const pass = { lent: this.#gateHolder, cluster: await this.#cluster?.(), onClosing };
+      return this.#pool.transaction(async (session) => {
+        await passGate(session, pass);
         return work(session);
-      }),
-    );
+      });
+    });
   }
 
   #gatedOf<T>(kind: KindDefinition, work: (session: SqlSession, named: KindDefinition) => Promise<T>): Promise<T> {

@@ -4,7 +4,7 @@ import { messageOf } from '../../../base/errors.ts';
 import { GateBusyError, StorageContentionError, StoragePermissionError } from '../../errors.ts';
 import type { SchemaRange } from '../../schema-range.ts';
 import { closeGate, openGate, readGate } from '../gate.ts';
-import { type MysqlOptions, MysqlPool, type SqlRow, type SqlSession } from '../pool.ts';
+import { type MysqlOptions, MysqlPool, type SqlRow, type SqlSession, withPool } from '../pool.ts';
 import { fromSqlTime } from '../sql-time.ts';
 import type { Exclusive } from './exclusive-task.ts';
 
@@ -143,15 +143,6 @@ export async function openGateOf(options: MysqlOptions, holder: string, clock: C
 
 export function showGate(options: MysqlOptions, clock: Clock): Promise<GateState> {
   return withPool(options, clock, (pool) => pool.read(readState));
-}
-
-async function withPool<T>(options: MysqlOptions, clock: Clock, work: (pool: MysqlPool) => Promise<T>): Promise<T> {
-  const pool = new MysqlPool(options, clock);
-  try {
-    return await work(pool);
-  } finally {
-    await pool.close();
-  }
 }
 
 async function readState(session: SqlSession): Promise<GateState> {

@@ -71,7 +71,7 @@ async function rotateAll(options: RotateOptions, pass: Pass): Promise<RotationRe
   const transaction = <T>(work: (session: SqlSession) => Promise<T>): Promise<T> =>
     pool.transaction(async (session) => {
       await pass(session);
-      await passGate(session, options.gateHolder);
+      await passGate(session, { lent: options.gateHolder });
       return work(session);
     });
   const totals = { rows: 0, changed: 0 };

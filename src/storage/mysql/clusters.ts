@@ -1,0 +1,69 @@
+// Which cluster a database belongs to. What is missing in a cluster counts as deleted there, so a second cluster that
+// writes to the same database would end the rows of the first.
+//
+// A cluster is named by the uid of its namespace kube-system. The first one that writes to a database has it from then on,
+// until an operator hands it over.
+import type { Clock } from '../../base/clock.ts';
+import { HandoverRefusedError, OtherClusterError } from '../errors.ts';
+import { type MysqlOptions, type SqlSession, withPool } from './pool.ts';
+import { fromSqlTime } from './sql-time.ts';
+
+export const CLUSTERS_TABLE = 'ingester_clusters';
+
+export interface OwningCluster {
+  /** Of its namespace kube-system. */
+  readonly uid: string;
+  /** When it wrote first, or was handed the database: RFC 3339. */
+  readonly since: string;
+}
+
+/** To be used in the transaction of a write: the database is this cluster's afterwards, or STORAGE_OTHER_CLUSTER is thrown. */
+export async function claim(session: SqlSession, uid: string): Promise<void> {
+  await session.execute(
+    `INSERT IGNORE INTO \`${CLUSTERS_TABLE}\` (\`id\`, \`uid\`, \`since\`) VALUES (1, ?, UTC_TIMESTAMP(6))`,
+    [uid],
+  );
+  await refuseOther(session, uid);
+}
+
+/** Throws STORAGE_OTHER_CLUSTER where the database has an owner and that is not this cluster. */
+export async function refuseOther(session: SqlSession, uid: string): Promise<void> {
+  const owner = await readOwner(session);
+  if (owner !== undefined && owner.uid !== uid) throw new OtherClusterError(owner.uid, uid);
+}
+
+async function readOwner(session: SqlSession): Promise<OwningCluster | undefined> {
+  const [row] = await session.query(`SELECT \`uid\`, \`since\` FROM \`${CLUSTERS_TABLE}\` WHERE \`id\` = 1`);
+  return row === undefined ? undefined : { uid: String(row[0]), since: fromSqlTime(String(row[1])) };
+}
+
+/** Undefined where no cluster has written to the database. */
+export function showOwner(options: MysqlOptions, clock: Clock): Promise<OwningCluster | undefined> {
+  return withPool(options, clock, (pool) => pool.read(readOwner));
+}
+
+export interface Handover {
+  /** The cluster that has the database. */
+  readonly from: string;
+  readonly to: string;
+}
+
+/**
+ * Gives the database of one cluster to another one. Waits for the writes of the first that are under way; later ones are
+ * refused. Up to which resourceVersion it is complete is forgotten: the numbers are those of the cluster before. Running it
+ * again is success.
+ */
+export function handOver(options: MysqlOptions, clock: Clock, { from, to }: Handover): Promise<OwningCluster> {
+  return withPool(options, clock, (pool) =>
+    pool.transaction(async (session) => {
+      const changed = await session.execute(
+        `UPDATE \`${CLUSTERS_TABLE}\` SET \`uid\` = ?, \`since\` = UTC_TIMESTAMP(6) WHERE \`id\` = 1 AND \`uid\` = ?`,
+        [to, from],
+      );
+      if (changed > 0) await session.execute('DELETE FROM `ingester_positions`');
+      const owner = await readOwner(session);
+      if (owner?.uid !== to) throw new HandoverRefusedError(from, owner?.uid);
+      return owner;
+    }),
+  );
+}

@@ -1,0 +1,84 @@
+// A reconciler that is pointed at the database of another cluster, and a database that moves with its objects.
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Bundle, startBundle } from '../../hack/local/bundle.ts';
+import { probe } from '../../hack/local/role-process.ts';
+import { aManifest, Cluster, kind } from '../support/cluster.ts';
+import { eventually } from '../support/eventually.ts';
+import { runIngester } from '../support/ingester.ts';
+
+const NS = 'moving';
+const model = kind('Model');
+/** The reconciler of a cluster compares its list with the table at once after its start. */
+const COMPARED_MS = 6000;
+
+describe('the database of one cluster and the reconciler of another one', () => {
+  let [first, second]: Bundle[] = [];
+  let [ours, theirs]: Cluster[] = [];
+  const uidOf = async (cluster: Cluster) =>
+    (await cluster.kubectl('get', 'namespace', 'kube-system', '-o', 'jsonpath={.metadata.uid}')).trim();
+  const live = async () => (await cluster(ours).rows(model, NS)).filter((row) => row['delete_time'] === null);
+  const cluster = (one: Cluster | undefined): Cluster => one ?? assert.fail('not started');
+  const bundle = (one: Bundle | undefined): Bundle => one ?? assert.fail('not started');
+  const ingester = (...args: readonly string[]) => runIngester(bundle(second), args);
+
+  before(async () => {
+    first = await startBundle();
+    const configuration = { ...first.databaseSections };
+    second = await startBundle({ configuration, startReconciler: false, reconcilerProgram: { readyPath: '/healthz' } });
+    ours = new Cluster(first);
+    theirs = new Cluster(second);
+    for (const each of [ours, theirs]) await each.namespace(NS);
+    for (const name of ['a', 'b', 'c']) await ours.apply(aManifest('Model', NS, name));
+    await eventually(async () => assert.equal((await live()).length, 3));
+    await theirs.apply(aManifest('Model', NS, 'new'));
+    await second.reconciler.start();
+  });
+  after(async () => {
+    await second?.stop();
+    await first?.stop();
+  });
+
+  it('stay apart: no row ends, nothing is stored, a deleted object waits, and each of log, readiness and status says why', async () => {
+    await cluster(theirs).kubectl('delete', 'models.michelangelo.api', '-n', NS, 'new', '--wait=false');
+    await sleep(COMPARED_MS);
+    assert.deepEqual((await live()).map(({ name }) => name).sort(), ['a', 'b', 'c']);
+    const waiting = await cluster(theirs).get(model, NS, 'new');
+    assert.ok(waiting?.metadata.deletionTimestamp !== undefined, 'it has its finalizer still');
+    const { status, body } = await probe(bundle(second).reconcilerHealthPort, '/readyz');
+    assert.equal(status, 503);
+    assert.match(body, /belongs to the cluster/);
+    assert.match(cluster(theirs).reconcilerLog(), /STORAGE_OTHER_CLUSTER.*ingester cluster take-over --from/);
+    const said = await ingester('status');
+    assert.equal(said.code, 1);
+    assert.match(said.stdout, /MySQL.*belongs to the cluster/);
+    assert.equal((await probe(bundle(first).reconcilerHealthPort, '/readyz')).status, 200);
+  });
+
+  it('are shown by "ingester cluster show"', async () => {
+    const { stdout } = await ingester('cluster', 'show');
+    assert.match(stdout, new RegExp(`another cluster: ${await uidOf(cluster(ours))}`));
+    assert.match(stdout, new RegExp(`This one is ${await uidOf(cluster(theirs))}: nothing is written from here`));
+  });
+
+  it('belong together after "ingester cluster take-over", without a restart, and the cluster before writes nothing', async () => {
+    const wrong = await ingester('cluster', 'take-over', '--from', 'c0ffee');
+    assert.equal(wrong.code, 1);
+    assert.match(wrong.stderr, /Nothing is changed: .*HANDOVER_REFUSED/);
+    const taken = await ingester('cluster', 'take-over', '--from', await uidOf(cluster(ours)));
+    assert.deepEqual([taken.code, taken.stderr], [0, '']);
+    assert.match(taken.stdout, /belongs to this cluster/);
+    await eventually(async () => {
+      assert.equal((await probe(bundle(second).reconcilerHealthPort, '/readyz')).status, 200);
+    });
+    await cluster(theirs).gone(model, NS, 'new');
+    assert.notEqual((await cluster(ours).row(model, NS, 'new'))['delete_time'], null);
+    await cluster(ours).apply(aManifest('Model', NS, 'late'));
+    await eventually(async () => {
+      const { body } = await probe(bundle(first).reconcilerHealthPort, '/readyz');
+      assert.match(body, /belongs to the cluster/);
+    });
+    assert.deepEqual(await cluster(ours).rows(model, NS, 'late'), []);
+  });
+});
