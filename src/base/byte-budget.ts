@@ -21,9 +21,9 @@ export class ByteBudget {
     return this.#given;
   }
 
-  /** Whether less than half is used, for what can wait: the other half is for what cannot. */
-  get isHalfFree(): boolean {
-    return this.#used * 2 < this.#limit;
+  /** Which part is used: 1 where all of it is, and more where one caller needs more than there is. */
+  get usedPart(): number {
+    return this.#used / this.#limit;
   }
 
   /** Takes the bytes, to be given back later; false where they are not there now, or others wait for them. */

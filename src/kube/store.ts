@@ -8,6 +8,10 @@ import type { KnownObject, WatchedObject } from './watched-object.ts';
 const HELD_BYTES = 64 * 1024 * 1024;
 /** For an object of unknown size. */
 const GUESSED_BYTES = 4096;
+/** A list brings more while less of the room is used than this: the rest is for what cannot wait, such as a watch. */
+const LISTED = 0.5;
+/** What waits for the end of a list is kept while less is used than this, so that the list goes on. */
+const WAITING = 0.25;
 /** A list waits no longer while nothing is let go: what holds everything up may be mended only by what it brings. */
 const PATIENCE_MS = 10_000;
 const POLL_MS = 20;
@@ -118,13 +122,18 @@ export class IdentityStore {
   async untilRoom(clock: Clock, signal: AbortSignal): Promise<void> {
     let seen = this.#room.given;
     let sinceMs = clock.monotonicMs();
-    while (!this.#room.isHalfFree && this.#gaveUpAt !== this.#room.given && !isAborted(signal)) {
+    while (this.#room.usedPart >= LISTED && this.#gaveUpAt !== this.#room.given && !isAborted(signal)) {
       await sleep(clock, POLL_MS, signal);
       const { given } = this.#room;
       const nowMs = clock.monotonicMs();
       if (given !== seen) [seen, sinceMs] = [given, nowMs];
       else if (nowMs - sinceMs >= PATIENCE_MS) this.#gaveUpAt = given;
     }
+  }
+
+  /** Whether an object that waits for the end of a list need not be let go. */
+  get mayKeepWaiting(): boolean {
+    return this.#room.usedPart < WAITING;
   }
 
   /** Forgets all whole objects, so that each is read anew. */

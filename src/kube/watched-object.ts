@@ -12,6 +12,8 @@ export interface KnownObject {
 
 export interface WatchedObject extends KnownObject {
   readonly watched: WatchedObject;
+  /** Its place in the order in which this process has received objects; see `arrivals`. */
+  readonly arrival: number;
   /** Length of what is kept of it; undefined where that is not known. */
   readonly bytes: number | undefined;
   /** What the metadata have of them, read without parsing the rest: of thousands that wait, parsed ones would fill the memory. */
@@ -25,9 +27,24 @@ export interface WatchedObject extends KnownObject {
   compact(): void;
 }
 
+let received = 0;
+
+/**
+ * How many objects this process has received. What is asked now is answered by a state that is later than that of each object
+ * up to this one.
+ */
+export const arrivals = (): number => received;
+
+/** For each object that is received, once. */
+export function nextArrival(): number {
+  received += 1;
+  return received;
+}
+
 class ParsedObject implements WatchedObject {
   readonly identity: Identity;
   readonly key: string;
+  readonly arrival = nextArrival();
   readonly bytes: undefined;
   readonly #object: KubernetesObject;
 

@@ -121,7 +121,7 @@ export function createLoop(kind: KindDefinition, parts: Parts): KindLoop {
     onMissedDeletes: (count) => metrics.missedDeletes(count),
   });
   const metrics = parts.metrics.coverage.forKind(kind.kind, () => completeness.coverage.unguarded.size);
-  const objects = new HeldObjects({ client, resource, store });
+  const objects = new HeldObjects({ client, resource, store, waits: (key) => completeness.firstList.waits(key) });
   const positions = new PositionTracker();
   const flows = parts.sync.ofKind(kind, () => store.size);
   const reconciler = new ObjectReconciler({

@@ -3,7 +3,7 @@
 import { type Identity, type KubernetesObject, type Marks, objectKey, withoutManagedFields } from '../../api/object.ts';
 import { isJsonObject } from '../../base/json.ts';
 import { parseLossless } from '../../base/lossless-json.ts';
-import { asWatched, type WatchedObject } from '../watched-object.ts';
+import { asWatched, nextArrival, type WatchedObject } from '../watched-object.ts';
 import {
   afterValue,
   bytesWithout,
@@ -46,6 +46,7 @@ function parseWithout(bytes: Buffer, fields: Member | undefined): KubernetesObje
 class Received implements WatchedObject {
   readonly identity: Identity;
   readonly key: string;
+  readonly arrival = nextArrival();
   #bytes: Buffer;
   /** Of the value of the metadata. */
   readonly #start: number;

@@ -5,6 +5,7 @@ import type { Logger } from '../../base/logger.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { isKubeError } from '../../kube/errors.ts';
 import { definitions } from '../../kube/resources.ts';
+import { arrivals } from '../../kube/watched-object.ts';
 
 export interface DefinitionCheckOptions {
   readonly client: Pick<KubeClient, 'list'>;
@@ -15,8 +16,10 @@ export interface DefinitionCheckOptions {
 
 export class DefinitionCheck {
   readonly #options: DefinitionCheckOptions;
-  #asking: Promise<boolean> | undefined;
+  #asking: { readonly answer: Promise<boolean>; readonly covers: number } | undefined;
   #askingNext: Promise<boolean> | undefined;
+  /** Objects up to this one were received before the definition was last seen to stay. */
+  #stays = 0;
   readonly #complaint: Complaint;
 
   constructor(options: DefinitionCheckOptions) {
@@ -26,12 +29,16 @@ export class DefinitionCheck {
   }
 
   /**
-   * Whether the definition is being removed. The question is asked after the call, because an older answer says nothing
-   * about an object that was deleted since; all who wait share the next one.
+   * Whether the definition was being removed when the object that arrived so was deleted. A definition that is seen to stay
+   * says so of every object that had arrived, as deleted, before the question was asked, and nothing of a later one: those
+   * share the next answer.
    */
-  isBeingRemoved(): Promise<boolean> {
+  async isBeingRemoved(arrival: number): Promise<boolean> {
+    if (arrival <= this.#stays) return false;
     if (this.#asking === undefined) return this.#start();
-    this.#askingNext ??= this.#asking.then(
+    if (arrival <= this.#asking.covers) return this.#asking.answer;
+    const { answer } = this.#asking;
+    this.#askingNext ??= answer.then(
       () => this.#start(),
       () => this.#start(),
     );
@@ -40,11 +47,15 @@ export class DefinitionCheck {
 
   #start(): Promise<boolean> {
     this.#askingNext = undefined;
-    const asking = this.#ask().finally(() => {
-      if (this.#asking === asking) this.#asking = undefined;
+    const covers = arrivals();
+    const answer = this.#ask().finally(() => {
+      if (this.#asking?.answer === answer) this.#asking = undefined;
     });
-    this.#asking = asking;
-    return asking;
+    this.#asking = { answer, covers };
+    return answer.then((isRemoved) => {
+      if (!isRemoved) this.#stays = Math.max(this.#stays, covers);
+      return isRemoved;
+    });
   }
 
   async #ask(): Promise<boolean> {

@@ -12,11 +12,12 @@ import { type Flow, preconditions, refuseStale } from './flow.ts';
 import { isOutage, type OutagePolicy } from './outage-policy.ts';
 import { proveStored } from './proof.ts';
 
-export async function finishDeletion(flow: Flow, object: KubernetesObject): Promise<ReconcileResult> {
+/** `arrival`: of the object, in the order in which objects were received. */
+export async function finishDeletion(flow: Flow, object: KubernetesObject, arrival: number): Promise<ReconcileResult> {
   // What waits comes here every few seconds; its event TerminatingBlocked is for users.
   flow.log(object, 'debug', 'Object is being deleted');
   const wanted = endingOf(object, flow.options);
-  const kept = await whyKept(flow, object, wanted);
+  const kept = await whyKept(flow, { object, arrival }, wanted);
   const ending = kept === undefined ? wanted : 'evicted';
   try {
     const waiting = await secure(flow, object, ending);
@@ -45,9 +46,13 @@ export async function storeLastState(flow: Flow, object: KubernetesObject): Prom
 type Kept = 'its definition goes' | 'its owners go';
 
 /** What else than the object itself keeps its row from ending as deleted. */
-async function whyKept({ options }: Flow, object: KubernetesObject, wanted: Ending): Promise<Kept | undefined> {
+async function whyKept(
+  { options }: Flow,
+  { object, arrival }: { readonly object: KubernetesObject; readonly arrival: number },
+  wanted: Ending,
+): Promise<Kept | undefined> {
   const { client, kind, definitions } = options;
-  if (wanted !== 'evicted' && (await definitions?.isBeingRemoved()) === true) return 'its definition goes';
+  if (wanted !== 'evicted' && (await definitions?.isBeingRemoved(arrival)) === true) return 'its definition goes';
   return wanted === 'as-recorded' && (await goesWithOwners(client, kind, object)) ? 'its owners go' : undefined;
 }
 

@@ -11,6 +11,8 @@ export interface HeldObjectsOptions {
   readonly client: Pick<KubeClient, 'get'>;
   readonly resource: Resource;
   readonly store: IdentityStore;
+  /** Whether the object waits, so that its key comes again. */
+  readonly waits: (key: string) => boolean;
 }
 
 /** The objects of one kind as a reconcile finds them: objects that were dealt with are kept by identity only. */
@@ -36,12 +38,13 @@ export class HeldObjects {
     return store.get(key)?.bytes ?? (store.has(key) ? UNREAD_BYTES : 0);
   }
 
-  /** Runs the reconcile, then lets go of the object that was held before it, unless it is to be looked at again. */
+  /** Runs the reconcile, then lets go of the object that was held before it, unless it is to be looked at again soon. */
   async letGoAfter(key: string, reconcile: () => Promise<ReconcileResult>): Promise<ReconcileResult> {
-    const { store } = this.#options;
+    const { store, waits } = this.#options;
     const held = store.get(key);
     const result = await reconcile();
-    if (result.kind === 'done' && held !== undefined) store.release(key, held.identity.resourceVersion);
+    if (result.kind !== 'done' || held === undefined || (waits(key) && store.mayKeepWaiting)) return result;
+    store.release(key, held.identity.resourceVersion);
     return result;
   }
 }

@@ -76,7 +76,7 @@ export class ObjectReconciler {
     if (planned.state !== 'live' && this.#options.defers?.(received.key) === true) return done;
     switch (planned.state) {
       case 'deleting':
-        return finishDeletion(flow, planned.object);
+        return finishDeletion(flow, planned.object, received.arrival);
       case 'marked':
         return deleteMarked(flow, planned.object);
       case 'immutable':

@@ -25,6 +25,10 @@ export class FirstList implements Source {
     return true;
   }
 
+  waits(key: string): boolean {
+    return this.#deferred.has(key);
+  }
+
   start(context: SourceContext): void {
     this.#context = context;
   }

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { FINALIZER, PROPAGATION_ANNOTATION } from '../../../src/api/names.ts';
 import type { KubernetesObject, ObjectMeta } from '../../../src/api/object.ts';
-import { asWatched } from '../../../src/kube/watched-object.ts';
+import { asWatched, nextArrival } from '../../../src/kube/watched-object.ts';
 import { encodeObject } from '../../../src/proto/encode.ts';
 import { DefinitionCheck } from '../../../src/sync/flows/definition-check.ts';
 import { EvictionPace } from '../../../src/sync/flows/eviction-pace.ts';
@@ -236,12 +236,27 @@ describe('the removal of a definition', () => {
     const definitions = new FakeKubeClient();
     definitions.put(definition({}));
     const check = checkOf(definitions);
-    const first = check.isBeingRemoved();
-    const waiting = [check.isBeingRemoved(), check.isBeingRemoved(), check.isBeingRemoved()];
+    const first = check.isBeingRemoved(nextArrival());
+    const waiting = [nextArrival(), nextArrival(), nextArrival()].map((arrival) => check.isBeingRemoved(arrival));
     definitions.put(definition({ deletionTimestamp: '2026-01-03T00:00:00Z' }));
     await first;
     assert.deepEqual(await Promise.all(waiting), [true, true, true]);
     assert.equal(definitions.calls.length, 2);
+  });
+
+  it('is not looked at for an object that had arrived as deleted before the definition was seen to stay', async () => {
+    const definitions = new FakeKubeClient();
+    definitions.put(definition({}));
+    const check = checkOf(definitions);
+    const early = [nextArrival(), nextArrival()];
+    assert.equal(await check.isBeingRemoved(nextArrival()), false);
+    const later = nextArrival();
+    definitions.put(definition({ deletionTimestamp: '2026-01-03T00:00:00Z' }));
+    assert.deepEqual(await Promise.all(early.map((arrival) => check.isBeingRemoved(arrival))), [false, false]);
+    assert.equal(definitions.calls.length, 1);
+    assert.equal(await check.isBeingRemoved(later), true);
+    assert.equal(await check.isBeingRemoved(later), true);
+    assert.equal(definitions.calls.length, 3, 'one that goes may be put back, so it is looked at again');
   });
 });
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { objectKey } from '../../../src/api/object.ts';
+import { ByteBudget } from '../../../src/base/byte-budget.ts';
 import { IdentityStore } from '../../../src/kube/store.ts';
 import { asWatched } from '../../../src/kube/watched-object.ts';
 import { done } from '../../../src/runtime/reconcile.ts';
@@ -12,12 +13,12 @@ const object = aModel({ resourceVersion: '5' });
 const watched = asWatched(object);
 const KEY = objectKey(object);
 
-function setUp() {
+function setUp({ roomBytes = 1024 * 1024, waits = false } = {}) {
   const client = new FakeKubeClient();
-  const store = new IdentityStore();
+  const store = new IdentityStore(new ByteBudget(roomBytes));
   store.set(watched);
   const resource = { group: 'michelangelo.api', version: 'v2', plural: 'models' };
-  return { client, store, objects: new HeldObjects({ client, resource, store }) };
+  return { client, store, objects: new HeldObjects({ client, resource, store, waits: () => waits }) };
 }
 
 describe('the object of a reconcile', () => {
@@ -39,6 +40,17 @@ describe('the object of a reconcile', () => {
       return Promise.resolve(done);
     });
     assert.equal(store.heldCount, 1);
+  });
+
+  it('stays where it waits for the end of a list, as long as a quarter of the room is enough for all that do', async () => {
+    for (const [roomBytes, heldCount] of [
+      [4 * 4096 + 4, 1],
+      [4 * 4096, 0],
+    ] as const) {
+      const { store, objects } = setUp({ roomBytes, waits: true });
+      await objects.letGoAfter(KEY, () => Promise.resolve(done));
+      assert.equal(store.heldCount, heldCount, `a room of ${roomBytes} bytes, of which the object takes 4096`);
+    }
   });
 
   it('is missing where the watch has shown none, and where the API server has none any more', async () => {
