@@ -146,7 +146,7 @@ export class OtherClusterError extends CodedError {
     super(
       'STORAGE_OTHER_CLUSTER',
       `The database belongs to the cluster whose namespace kube-system has the uid ${owner}; that of this cluster has ` +
-        `${own}. Nothing is written. Set mysql.database to a database of this cluster; or, where its objects have moved ` +
+        `${own}. Nothing is written or read. Set mysql.database to a database of this cluster; or, where its objects have moved ` +
         `here and its reconciler is stopped, run "ingester cluster take-over --from ${owner}".`,
       { retry: 'yes' },
     );

@@ -63,11 +63,35 @@ for (const flavour of ['mysql', 'mariadb'] as const) {
           () => storage.recordPosition(modelKind, { resourceVersion: '9', at }),
         ];
         for (const write of writes) await assert.rejects(write, refused);
-        const stored = await storage.getById(modelKind, 'ours');
+        const stored = await database().storage.getById(modelKind, 'ours');
         assert.deepEqual([stored?.resourceVersion, stored?.state], ['5', 'live']);
-        assert.deepEqual(await storage.positions(), []);
+        assert.deepEqual(await database().storage.positions(), []);
         await assert.rejects(storage.upsert(later), /belongs to the cluster .* first.*take-over --from first/);
       }));
+
+    it('is not read for another cluster, whose users have no rights to it, and soon no more for one that has lost it', async () => {
+      let later = 0;
+      const clock = { ...systemClock, monotonicMs: () => systemClock.monotonicMs() + later };
+      const options = { ...database().options, cluster: () => Promise.resolve('first') };
+      const ours = new MysqlMetadataStorage(options, clock);
+      const reads = (storage: MysqlMetadataStorage): readonly (() => Promise<unknown>)[] => [
+        () => storage.getById(modelKind, 'ours'),
+        () => storage.getByName(modelKind, row.namespace, 'ours'),
+        () => storage.list(modelKind, {}),
+        () => storage.until(new AbortController().signal).list(modelKind, {}),
+        () => storage.identities(modelKind, { states: ['live'], limit: 10 }),
+        () => storage.namespaces(modelKind, 10),
+      ];
+      await withStorageOf('second', async (storage) => {
+        for (const read of reads(storage)) await assert.rejects(read, refused);
+      });
+      for (const read of reads(ours)) await read();
+      await take('first', 'second');
+      later = 10_001;
+      for (const read of reads(ours)) await assert.rejects(read, refused);
+      await take('second', 'first');
+      await ours.close();
+    });
 
     it('belongs to one of two clusters whose first writes come at the same time', async () => {
       await database().database.query('DELETE FROM ingester_clusters');

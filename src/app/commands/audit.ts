@@ -53,7 +53,8 @@ export async function runAudit(configuration: Configuration, run: AuditRun): Pro
   const sensitive = sensitiveValues(configuration);
   const kinds = kindsOf(configuration).filter(({ kind }) => run.kinds.length === 0 || run.kinds.includes(kind));
   const client = commandClient(configuration, clock);
-  const cluster = clusterUid(client);
+  // A report also tells what a handover would end.
+  const cluster = run.repair === 'repair' ? clusterUid(client) : undefined;
   const mysql = { ...mysqlOptions(configuration), gateHolder: run.gateHolder, cluster };
   if (run.restored === 'set-back' && run.gateHolder === undefined) await refuseEarlierWrites(mysql, run);
   const storage = new MysqlMetadataStorage(mysql, clock);

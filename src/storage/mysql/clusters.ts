@@ -32,6 +32,33 @@ export async function refuseOther(session: SqlSession, uid: string): Promise<voi
   if (owner !== undefined && owner.uid !== uid) throw new OtherClusterError(owner.uid, uid);
 }
 
+/** How long a cluster that has lost its database may go on reading it, as long as rights are kept. */
+const CONFIRMED_MS = 10_000;
+
+/** Whose objects a storage reads and writes; undefined for a task that works on rows as they are. */
+export class OwnCluster {
+  readonly #uid: MysqlOptions['cluster'];
+  readonly #clock: Clock;
+  #confirmedMs = Number.NEGATIVE_INFINITY;
+
+  constructor({ cluster }: Pick<MysqlOptions, 'cluster'>, clock: Clock) {
+    this.#uid = cluster;
+    this.#clock = clock;
+  }
+
+  async uid(): Promise<string | undefined> {
+    return this.#uid?.();
+  }
+
+  /** Before a read: rows of another cluster say nothing about this one, and its rights are not asked for them. */
+  async confirm(session: SqlSession, uid: string | undefined): Promise<void> {
+    const nowMs = this.#clock.monotonicMs();
+    if (uid === undefined || nowMs - this.#confirmedMs < CONFIRMED_MS) return;
+    await refuseOther(session, uid);
+    this.#confirmedMs = nowMs;
+  }
+}
+
 async function readOwner(session: SqlSession): Promise<OwningCluster | undefined> {
   const [row] = await session.query(`SELECT \`uid\`, \`since\` FROM \`${CLUSTERS_TABLE}\` WHERE \`id\` = 1`);
   return row === undefined ? undefined : { uid: String(row[0]), since: fromSqlTime(String(row[1])) };

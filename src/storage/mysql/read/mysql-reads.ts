@@ -13,6 +13,7 @@ import type {
   Tombstone,
   TombstoneQuery,
 } from '../../metadata-storage.ts';
+import type { OwnCluster } from '../clusters.ts';
 import type { MysqlPool, SqlSession } from '../pool.ts';
 import type { TableNaming } from '../schema/table-naming.ts';
 import { readAggregate } from './aggregate.ts';
@@ -25,12 +26,14 @@ import { readPositions } from './positions.ts';
 export class MysqlReads implements StorageReads {
   readonly #pool: MysqlPool;
   readonly #naming: TableNaming;
+  readonly #own: OwnCluster;
   readonly #signal: AbortSignal | undefined;
 
   /** The signal ends every read. */
-  constructor(pool: MysqlPool, naming: TableNaming, signal?: AbortSignal) {
+  constructor(pool: MysqlPool, naming: TableNaming, own: OwnCluster, signal?: AbortSignal) {
     this.#pool = pool;
     this.#naming = naming;
+    this.#own = own;
     this.#signal = signal;
   }
 
@@ -77,7 +80,12 @@ export class MysqlReads implements StorageReads {
     return this.#read(async (session) => work(session, await this.#naming.of(session, kind)));
   }
 
-  #read<T>(work: (session: SqlSession) => Promise<T>): Promise<T> {
-    return this.#pool.read(work, this.#signal);
+  async #read<T>(work: (session: SqlSession) => Promise<T>): Promise<T> {
+    const uid = await this.#own.uid();
+    const confirmed = async (session: SqlSession): Promise<T> => {
+      await this.#own.confirm(session, uid);
+      return work(session);
+    };
+    return this.#pool.read(confirmed, this.#signal);
   }
 }

@@ -33,7 +33,7 @@ import type {
 import { backfillLimit } from '../../page-limit.ts';
 import { type ParameterValues, QueryTemplates, type TemplatePage } from '../../query-templates.ts';
 import type { ObjectRow } from '../../row.ts';
-import { CLUSTERS_TABLE, refuseOther } from '../clusters.ts';
+import { CLUSTERS_TABLE, OwnCluster, refuseOther } from '../clusters.ts';
 import { Calls } from '../deadline.ts';
 import { type Closing, checkReadable, closeGate, openGate, passGate } from '../gate.ts';
 import { type MysqlOptions, MysqlPool, READ_TIMEOUT_MS, type SqlSession } from '../pool.ts';
@@ -100,7 +100,7 @@ export class MysqlMetadataStorage implements MetadataStorage {
   readonly #observers: StorageObservers;
   readonly #commits: GroupCommit;
   readonly #gateHolder: string | undefined;
-  readonly #cluster: MysqlOptions['cluster'];
+  readonly #own: OwnCluster;
   readonly #madeMs: number;
   /** The last closing of the gate that is known. */
   #closing: string | undefined;
@@ -118,9 +118,9 @@ export class MysqlMetadataStorage implements MetadataStorage {
     this.#observers = observers;
     this.#stuckMs = (options.readTimeoutMs ?? READ_TIMEOUT_MS) * STUCK_READ_TIMEOUTS;
     this.#gateHolder = options.gateHolder;
-    this.#cluster = options.cluster;
+    this.#own = new OwnCluster(options, clock);
     this.#pool = new MysqlPool(options, clock);
-    this.#reads = new MysqlReads(this.#pool, this.#naming);
+    this.#reads = new MysqlReads(this.#pool, this.#naming, this.#own);
     this.#clock = clock;
     this.#madeMs = clock.monotonicMs();
     this.#commits = new GroupCommit({
@@ -290,7 +290,7 @@ export class MysqlMetadataStorage implements MetadataStorage {
   }
 
   until(signal: AbortSignal): StorageReads {
-    return new MysqlReads(this.#pool, this.#naming, signal);
+    return new MysqlReads(this.#pool, this.#naming, this.#own, signal);
   }
 
   closeGate(holder: string, reason: string): Promise<void> {
@@ -317,7 +317,7 @@ export class MysqlMetadataStorage implements MetadataStorage {
       );
     }
     this.#noteClosing(await this.#pool.read(checkReadable));
-    const cluster = await this.#cluster?.();
+    const cluster = await this.#own.uid();
     if (cluster !== undefined) await this.#pool.read((session) => refuseOther(session, cluster));
   }
 
@@ -348,7 +348,7 @@ export class MysqlMetadataStorage implements MetadataStorage {
   #gated<T>(work: (session: SqlSession) => Promise<T>): Promise<T> {
     return this.#watched(async () => {
       const onClosing = (closing: Closing): void => this.#noteClosing(closing);
-      const pass = { lent: this.#gateHolder, cluster: await this.#cluster?.(), onClosing };
+      const pass = { lent: this.#gateHolder, cluster: await this.#own.uid(), onClosing };
       return this.#pool.transaction(async (session) => {
         await passGate(session, pass);
         return work(session);
