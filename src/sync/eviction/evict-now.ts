@@ -1,5 +1,4 @@
-import type { KubernetesObject } from '../../api/object.ts';
-import { objectKey } from '../../api/object.ts';
+import { hasFinalizer, type KubernetesObject, objectKey } from '../../api/object.ts';
 import { sleep } from '../../base/clock.ts';
 import { CodedError, messageOf } from '../../base/errors.ts';
 import { getSame } from '../../kube/found.ts';
@@ -68,7 +67,7 @@ export function verdict(
   object: KubernetesObject | undefined,
   row: Pick<StoredObject, 'state'> | undefined,
 ): Outcome | undefined {
-  if (row?.state === 'evicted') return { outcome: 'evicted' };
+  if (row?.state === 'evicted') return object !== undefined && isHeld(object) ? undefined : { outcome: 'evicted' };
   if (object === undefined) return { outcome: 'changed', reason: 'it was deleted meanwhile' };
   const { deletionTimestamp, resourceVersion } = object.metadata;
   if (deletionTimestamp !== undefined)
@@ -76,6 +75,11 @@ export function verdict(
   return resourceVersion === chosen.resourceVersion
     ? undefined
     : { outcome: 'changed', reason: 'it changed after it was chosen' };
+}
+
+/** By our finalizer, which comes off after that of the garbage collector. */
+function isHeld(object: KubernetesObject): boolean {
+  return object.metadata.deletionTimestamp !== undefined && hasFinalizer(object);
 }
 
 function waitMs(result: ReconcileResult): number {

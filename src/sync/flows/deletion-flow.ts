@@ -26,6 +26,8 @@ export async function finishDeletion(flow: Flow, object: KubernetesObject, arriv
     if (await removedUnsaved(flow, object, { ending, error })) return done;
     throw error;
   }
+  const orphaningMs = orphaningLeftMs(flow, object);
+  if (orphaningMs > 0) return { kind: 'requeue-after', delayMs: orphaningMs };
   await writeTombstone(flow, object, ending);
   await removeFinalizerFrom(flow.options, object);
   flow.log(object, 'info', 'Final state is in MySQL; finalizer removed');
@@ -148,6 +150,21 @@ function delayLeftMs(flow: Flow, object: KubernetesObject): number {
   // A deletion by annotation is meant to happen now.
   if (deletionDelayMs === 0 || endingOf(object, { kind, evictImmutableKinds }) === 'deleted') return 0;
   return Math.max(0, deletedAt(flow, object).getTime() + deletionDelayMs - clock.now().getTime());
+}
+
+/** Of the garbage collector, which takes it off at once: it is what an eviction waits for, with orphan propagation. */
+const ORPHAN_FINALIZER = 'orphan';
+/** Longer than the garbage collector needs, unless it does not run. */
+const ORPHANING_MS = 10_000;
+
+/**
+ * How long the garbage collector has for its finalizer. It takes it off in the same moment as we would ours, and the later of
+ * the two finds another state than it knows. Nothing is waited for where the clocks of the API server and this one differ.
+ */
+function orphaningLeftMs(flow: Flow, object: KubernetesObject): number {
+  if (object.metadata.finalizers?.includes(ORPHAN_FINALIZER) !== true) return 0;
+  const ageMs = flow.options.clock.now().getTime() - deletedAt(flow, object).getTime();
+  return ageMs < 0 ? 0 : Math.max(0, ORPHANING_MS - ageMs);
 }
 
 /**

@@ -76,6 +76,33 @@ describe('deleting by annotation', () => {
   });
 });
 
+describe('the finalizer of the garbage collector', () => {
+  const leaving = async (skewMs: number) => {
+    const parts = setUp();
+    parts.put({ annotations: immutable, finalizers: [FINALIZER, 'orphan'] });
+    await parts.reconcile();
+    await parts.clock.advance(AT_DELETION_MS + skewMs);
+    return parts;
+  };
+  const isOurs = ({ client }: ReturnType<typeof setUp>): boolean =>
+    client.object(KEY)?.metadata.finalizers?.includes(FINALIZER) === true;
+
+  it('comes off before ours, which waits with the final state in MySQL', async () => {
+    const parts = await leaving(500);
+    assert.deepEqual(await parts.reconcile(), { kind: 'requeue-after', delayMs: 9500 });
+    assert.equal(await parts.state(), 'evicted');
+    assert.ok(isOurs(parts));
+  });
+
+  it('is waited for ten seconds at most, and not where the clocks differ', async () => {
+    for (const skewMs of [10_000, 3_600_000, -1000]) {
+      const parts = await leaving(skewMs);
+      await parts.settle();
+      assert.equal(isOurs(parts), false, `${skewMs} ms after the deletion`);
+    }
+  });
+});
+
 describe('the deletion delay', () => {
   it('keeps a deleted object in etcd for a while, with its final state in MySQL at once', async () => {
     const { put, client, clock, reconcile, gone, state } = setUp({ deletionDelayMs: 60_000 });
