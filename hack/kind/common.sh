@@ -33,13 +33,25 @@ need_docker() {
     esac
     exit "$missing"
   }
-  # Docker 20.10 has a builder of its own, later ones have it in a plugin.
-  docker buildx version >/dev/null 2>&1 || [[ $(docker version --format '{{.Client.Version}}') == 20.* ]] || {
-    say 'this Docker has no BuildKit: "apt-get install docker-buildx", or another package of your system.'
-    exit "$missing"
-  }
   mkdir -p "$state"
   chmod 700 "$state"
+  use_builder
+}
+
+# The first docker of PATH that can build: 20.10 has a builder of its own, later ones have it in a plugin. A later one without
+# the plugin may stand before it.
+use_builder() {
+  local each
+  for each in $(type -ap docker); do
+    "$each" buildx version >/dev/null 2>&1 || [[ $("$each" version --format '{{.Client.Version}}') == 20.* ]] || continue
+    [ "$each" = "$(command -v docker)" ] && return
+    mkdir -p "$state/docker"
+    ln -sf "$each" "$state/docker/docker"
+    export PATH="$state/docker:$PATH"
+    return
+  done
+  say 'this Docker has no BuildKit: "apt-get install docker-buildx", or another package of your system.'
+  exit "$missing"
 }
 
 # The file system of Docker's data, and of this folder where the daemon's is not seen from here.

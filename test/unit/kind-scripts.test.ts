@@ -28,6 +28,7 @@ describe('the scripts of kind', () => {
       'rm',
       'find',
       'touch',
+      'ln',
     ]) {
       const at = [`/usr/bin/${name}`, `/bin/${name}`].find((path) => existsSync(path));
       if (at !== undefined) program(name, `exec ${at} "$@"`);
@@ -36,15 +37,15 @@ describe('the scripts of kind', () => {
   });
   afterEach(() => rmSync(folder, { recursive: true }));
 
-  function program(name: string, script: string): void {
-    mkdirSync(join(folder, 'bin'), { recursive: true });
-    writeFileSync(join(folder, 'bin', name), `#!/bin/sh\n${script}\n`);
-    chmodSync(join(folder, 'bin', name), 0o755);
+  function program(name: string, script: string, bin = 'bin'): void {
+    mkdirSync(join(folder, bin), { recursive: true });
+    writeFileSync(join(folder, bin, name), `#!/bin/sh\n${script}\n`);
+    chmodSync(join(folder, bin, name), 0o755);
   }
 
   /** With nothing on the path but what was made above. */
   function run(script: string, ...args: readonly string[]): { readonly code: number | null; readonly said: string } {
-    const env = { PATH: join(folder, 'bin'), KIND_STATE: join(folder, 'state') };
+    const env = { PATH: `${join(folder, 'bin')}:${join(folder, 'later')}`, KIND_STATE: join(folder, 'state') };
     const { status, stderr, stdout } = spawnSync('/bin/bash', [join(root, 'hack/kind', script), ...args], {
       env,
       encoding: 'utf8',
@@ -80,6 +81,17 @@ describe('the scripts of kind', () => {
     const { code, said } = run('up');
     assert.equal(code, 3);
     assert.match(said, /^this Docker has no BuildKit: .*docker-buildx.*$/);
+  });
+
+  it('take a Docker with a builder that stands behind one without', () => {
+    program('docker', `case "$1" in buildx) exit 1;; esac; ${docker}`);
+    const older =
+      'case "$1 $2" in "version --format") echo 20.10.24;; "info --format") echo /;; "image inspect") exit 0;; esac';
+    program('docker', `case "$1" in buildx) exit 1;; esac; ${older}`, 'later');
+    program('df', 'echo Avail; echo 3G');
+    const { code, said } = run('up');
+    assert.equal(code, 1);
+    assert.match(said, /^\/ has 3 GiB left/);
   });
 
   it('stop before anything is made where there is no space for it', () => {
