@@ -8,6 +8,7 @@ import { addAuditCommand } from './audit.ts';
 import { addCertificatesCommand } from './certificates.ts';
 import { addCloneCommand } from './clone.ts';
 import { addClusterCommand } from './cluster.ts';
+import { addDrillCommand } from './drill.ts';
 import { addEvictCommand } from './evict.ts';
 import { addExplainCommand } from './explain.ts';
 import { addGateCommand } from './gate.ts';
@@ -67,6 +68,7 @@ export function createProgram(): Command {
   addSnapshotCommand(task);
   addRestoreSnapshotCommand(task);
   addAuditCommand(program);
+  addDrillCommand(program);
   addUninstallCommand(program);
   addProbeCommand(program);
   addRenderCommand(program);

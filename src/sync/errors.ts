@@ -72,6 +72,16 @@ export class AuditFindingsError extends CodedError {
   }
 }
 
+/** A database would not do in place of the one in use. */
+export class DrillFailedError extends CodedError {
+  constructor(failed: number) {
+    super(
+      'DRILL_FAILED',
+      `${failed} objects would not come back from this database. docs/disaster-recovery.md#a-rehearsal says what to do.`,
+    );
+  }
+}
+
 /** A restore found no row under this name, or under this uid. */
 export class NothingStoredError extends CodedError {
   constructor(what: string, uid: string | undefined) {

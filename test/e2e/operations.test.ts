@@ -31,10 +31,17 @@ describe('the program in operation', () => {
   });
 
   /** Runs the program as an operator with the administrator's kubeconfig would. */
-  async function ingester(...args: readonly string[]): Promise<{ code: number; stdout: string; stderr: string }> {
-    const { directory, controlPlane, databaseLink, database } = bundle();
+  function ingester(...args: readonly string[]): Promise<{ code: number; stdout: string; stderr: string }> {
+    return ingesterOn(bundle().database.name, ...args);
+  }
+
+  async function ingesterOn(
+    database: string,
+    ...args: readonly string[]
+  ): Promise<{ code: number; stdout: string; stderr: string }> {
+    const { directory, controlPlane, databaseLink, database: own } = bundle();
     const file = join(directory, 'operator.yaml');
-    const mysql = { host: databaseLink.host, port: databaseLink.port, database: database.name, ...database.writer };
+    const mysql = { host: databaseLink.host, port: databaseLink.port, ...own.writer, database };
     const settings = {
       ...{ metadataStorage: { enableMetadataStorage: true }, mysql, eviction: { rules } },
       kubernetes: { kubeconfig: controlPlane.kubeconfig },
@@ -131,6 +138,52 @@ describe('the program in operation', () => {
     assert.equal(first?.metadata.annotations?.['michelangelo/RestoredFrom'], restoredFrom);
     assert.equal(first.metadata.annotations['michelangelo/allow-archived-name'], uid);
     assert.match((await ingester('restore', 'PipelineRun', `${NS}/newest`)).stderr, /RESTORE_NOTHING_STORED/);
+  });
+
+  it('rehearses a disaster on a copy of the database: what it would bring back, and what is damaged or in the way', async () => {
+    const { database } = bundle();
+    const copy = `${database.name}_drill`;
+    await database.query(`CREATE DATABASE \`${copy}\` CHARACTER SET utf8mb4`);
+    await database.query(`GRANT SELECT ON \`${copy}\`.* TO '${database.writer.user}'@'%'`);
+    for (const { table } of await database.query(
+      'SELECT table_name AS `table` FROM information_schema.tables WHERE table_schema = DATABASE()',
+    )) {
+      await database.query(`CREATE TABLE \`${copy}\`.\`${String(table)}\` LIKE \`${String(table)}\``);
+      await database.query(`INSERT INTO \`${copy}\`.\`${String(table)}\` SELECT * FROM \`${String(table)}\``);
+    }
+    const drill = (...args: readonly string[]) => ingesterOn(copy, 'drill', ...args);
+    await cluster.apply(aManifest('Model', NS, 'after-the-backup', { spec: {} }));
+    const well = await drill('-o', 'json');
+    assert.equal(well.code, 0, well.stderr);
+    const { completeUpTo, kinds } = JSON.parse(well.stdout) as {
+      completeUpTo: string;
+      kinds: readonly { kind: string }[];
+    };
+    assert.ok(Date.parse(completeUpTo) < Date.now());
+    const drilled = { ended: 0, unreadable: [], notRestorable: [] };
+    assert.deepEqual(
+      kinds.filter((each) => ['Model', 'PipelineRun'].includes(each.kind)).map((each) => ({ ...each })),
+      [
+        { kind: 'Model', objects: 2, storedAgain: 1, restorable: 0, ...drilled },
+        { kind: 'PipelineRun', objects: 2, storedAgain: 0, restorable: 1, ...drilled },
+      ],
+    );
+    await database.query(
+      `UPDATE \`${copy}\`.pipelinerun SET json = JSON_SET(json, '$.spec.actor.name', 'forged') WHERE name = 'older'`,
+    );
+    await cluster.create(aManifest('PipelineRun', NS, 'in-the-way', { spec: {} }));
+    await database.query(`UPDATE \`${copy}\`.pipelinerun SET name = 'in-the-way' WHERE name = 'older'`);
+    const badly = await drill();
+    assert.equal(badly.code, 1);
+    assert.match(badly.stdout, /1 cannot be read:\n {4}operations\/in-the-way: /);
+    assert.match(
+      badly.stdout,
+      /0 of 1 evicted objects could be restored[^]*1 could not be restored:\n {4}operations\/in-the-way: .*\[RESTORE_CONFLICT\]/,
+    );
+    assert.match(badly.stderr, /2 objects would not come back from this database.*DRILL_FAILED/);
+    await cluster.kubectl('delete', 'pipelineruns.michelangelo.api', '-n', NS, 'in-the-way');
+    await database.query(`DROP DATABASE \`${copy}\``);
+    await database.query(`REVOKE SELECT ON \`${copy}\`.* FROM '${database.writer.user}'@'%'`);
   });
 
   it('refuses an older version under the name of a deleted object, unless its exact target is permitted', async () => {

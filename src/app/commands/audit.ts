@@ -45,7 +45,7 @@ const GATE_DEADLINE_MS = 180_000;
 const OPEN_AGAIN_MS = 2000;
 
 /** Long enough for a state that is on its way into MySQL to arrive. */
-const SETTLE_MS = 3000;
+export const SETTLE_MS = 3000;
 
 export async function runAudit(configuration: Configuration, run: AuditRun): Promise<readonly AuditedKind[]> {
   requireStorage(configuration, 'MySQL is compared with the cluster');
