@@ -7,6 +7,7 @@ import { probe } from '../../hack/local/role-process.ts';
 import { aManifest, Cluster, kind } from '../support/cluster.ts';
 import { eventually } from '../support/eventually.ts';
 import { runIngester } from '../support/ingester.ts';
+import { startQueryServer } from '../support/query-server.ts';
 
 const NS = 'moving';
 const model = kind('Model');
@@ -62,6 +63,39 @@ describe('the database of one cluster and the reconciler of another one', () => 
     assert.match(stdout, new RegExp(`This one is ${await uidOf(cluster(theirs))}: nothing is written from here`));
   });
 
+  it('show nothing to users of the other cluster: the query API there says whose the database is', async () => {
+    const { databaseSections } = bundle(first);
+    const server = await startQueryServer({ ...bundle(second), databaseSections });
+    try {
+      const available = ['--for=condition=Available', '--timeout=60s', 'apiservice/v2.stored.michelangelo.api'];
+      await cluster(theirs).kubectl('wait', ...available);
+      const { code, stdout, stderr } = await cluster(theirs).tryKubectl(
+        ...['get', '--raw', `/apis/stored.michelangelo.api/v2/namespaces/${NS}/models`],
+      );
+      assert.notEqual(code, 0);
+      assert.equal(stdout, '');
+      assert.match(stderr, /belongs to the cluster/);
+    } finally {
+      await server.stop();
+    }
+  });
+
+  it('let an operator look and restore before the handover: what it would end, and objects one by one', async () => {
+    await cluster(ours).kubectl('delete', 'models.michelangelo.api', '-n', NS, 'c');
+    const audited = await ingester('audit', '--kind', 'Model');
+    assert.equal(audited.code, 1);
+    assert.match(audited.stdout, /extra 2: .*\n {4}moving\/a [^]* {4}moving\/b /);
+    const repaired = await ingester('audit', '--kind', 'Model', '--repair');
+    assert.match(repaired.stderr, /STORAGE_OTHER_CLUSTER/);
+    assert.equal((await ingester('restore', 'Model', `${NS}/c`)).code, 0);
+    assert.notEqual(await cluster(theirs).get(model, NS, 'c'), undefined);
+    assert.equal(
+      (await cluster(ours).rows(model, NS, 'c')).length,
+      1,
+      "it is stored once the database is this cluster's",
+    );
+  });
+
   it('belong together after "ingester cluster take-over", without a restart, and the cluster before writes nothing', async () => {
     const wrong = await ingester('cluster', 'take-over', '--from', 'c0ffee');
     assert.equal(wrong.code, 1);
@@ -73,6 +107,7 @@ describe('the database of one cluster and the reconciler of another one', () => 
       assert.equal((await probe(bundle(second).reconcilerHealthPort, '/readyz')).status, 200);
     });
     await cluster(theirs).gone(model, NS, 'new');
+    await eventually(async () => assert.equal((await cluster(ours).rows(model, NS, 'c')).length, 2));
     assert.notEqual((await cluster(ours).row(model, NS, 'new'))['delete_time'], null);
     await cluster(ours).apply(aManifest('Model', NS, 'late'));
     await eventually(async () => {

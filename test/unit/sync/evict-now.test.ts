@@ -1,6 +1,7 @@
 // `ingester evict` on one object: the reconciler's flow, with every check that the reconciler has.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { FINALIZER } from '../../../src/api/names.ts';
 import type { KubernetesObject } from '../../../src/api/object.ts';
 import { encodeObject } from '../../../src/proto/encode.ts';
 import { evictNow, verdict } from '../../../src/sync/eviction/evict-now.ts';
@@ -108,6 +109,10 @@ describe('the next step of a command with an object it has chosen', () => {
     assert.equal(verdict(chosen, at('7'), { state: 'evicting' }), undefined);
     assert.equal(verdict(chosen, terminating, { state: 'evicting' }), undefined);
     assert.equal(verdict(chosen, undefined, { state: 'evicted' })?.outcome, 'evicted');
+    const held = { ...terminating, metadata: { ...terminating.metadata, finalizers: [FINALIZER] } };
+    assert.equal(verdict(chosen, held, { state: 'evicted' }), undefined, 'our finalizer is still to come off');
+    const orphaning = { ...held, metadata: { ...held.metadata, finalizers: ['orphan'] } };
+    assert.equal(verdict(chosen, orphaning, { state: 'evicted' })?.outcome, 'evicted');
   });
 
   it('is none where the object has changed, is being deleted or is gone', () => {
