@@ -204,7 +204,7 @@ function roleNames(name: string): readonly Target[] {
         role('ingester-admission-record', 'rules.0.resourceNames.0'),
       ];
     case 'ingester-control':
-      return [role('ingester-control', 'rules.0.resourceNames.0')];
+      return ['ingester-control', 'ingester-query'].map((each) => role(each, 'rules.0.resourceNames.0'));
     default:
       return [role('ingester-control', 'rules.1.resourceNames.0')];
   }

@@ -137,7 +137,7 @@ function query(): JsonObject {
   return componentPod('query', {
     ...ofBundle('query'),
     args: ['query'],
-    env,
+    env: [ownNamespace, ...env],
     configMap: 'ingester-query-config',
     files,
     certificate: 'ingester-query-tls',

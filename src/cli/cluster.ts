@@ -34,16 +34,41 @@ export function addClusterCommand(program: Command): void {
       const { takeOver } = await import('../app/commands/cluster.ts');
       print(output, await takeOver(prepareCommand(program, 'cluster').configuration, from));
     });
+  addChangeDatabase(program, cluster);
+}
+
+function addChangeDatabase(program: Command, cluster: Command): void {
+  cluster
+    .command('change-database')
+    .description('let this cluster use another database than the one that it has had')
+    .addOption(new Option('--from <time>', 'since when it has had that one, as "show" prints it').makeOptionMandatory())
+    .addOption(outputOption())
+    .addHelpText(
+      'after',
+      '\nWhat only the database of before holds, evicted and deleted objects, is not found any more: restore its backup instead\n' +
+        'where there is one. The reconciler stores the objects of the cluster in the new one. docs/disaster-recovery.md has the\n' +
+        'whole way.',
+    )
+    .action(async ({ from, output }: { readonly from: string; readonly output: string }) => {
+      const { changeDatabase } = await import('../app/commands/cluster.ts');
+      print(output, await changeDatabase(prepareCommand(program, 'cluster').configuration, from));
+    });
 }
 
 function print(output: string, state: ClusterState): void {
   printResult(output, state, clusterText(state));
 }
 
-function clusterText({ own, owner, since }: ClusterState): string {
-  if (owner === undefined) return `No cluster has written to the database. This one is ${own}.\n`;
+function clusterText({ own, remembered, owner, since }: ClusterState): string {
   const whose = owner === own ? 'this cluster' : 'another cluster';
-  const lines = [`The database belongs to ${whose}: ${owner}, since ${since ?? '?'}.`];
-  if (owner !== own) lines.push(`This one is ${own}: nothing is written from here.`);
+  const lines =
+    owner === undefined
+      ? [`No cluster has written to the database. This one is ${own}.`]
+      : [`The database belongs to ${whose}: ${owner}, since ${since ?? '?'}.`];
+  if (owner !== undefined && owner !== own) lines.push(`This one is ${own}: nothing is written from here.`);
+  else if (remembered !== undefined && remembered !== since)
+    lines.push(
+      `This cluster has another database, the one that it has had since ${remembered}: nothing is written here.`,
+    );
   return `${lines.join('\n')}\n`;
 }

@@ -153,6 +153,30 @@ export class OtherClusterError extends CodedError {
   }
 }
 
+/** An empty database in place of the one of before would look as if nothing had ever been stored. */
+export class OtherDatabaseError extends CodedError {
+  constructor(before: string, since: string | undefined) {
+    const found = since === undefined ? 'this one belongs to no cluster yet' : `this one it has only since ${since}`;
+    super(
+      'STORAGE_OTHER_DATABASE',
+      `This cluster stores its objects in the database that it has had since ${before}; ${found}. Nothing is written or ` +
+        'read. Point mysql at that database, or restore its backup; or, where it is lost or this one is to take its place, ' +
+        `run "ingester cluster change-database --from ${before}".`,
+      { retry: 'yes' },
+    );
+  }
+}
+
+/** What a process has stored and compared so far is in another database. */
+export class DatabaseChangedError extends CodedError {
+  constructor() {
+    super(
+      'STORAGE_DATABASE_CHANGED',
+      'The database is another one than before. The process ends; when it starts again it compares all objects with this one.',
+    );
+  }
+}
+
 /** Nothing is written to a database as long as it is unknown whose it would be. */
 export class ClusterUnknownError extends CodedError {
   constructor(what: string, cause: unknown) {
@@ -165,14 +189,26 @@ export class ClusterUnknownError extends CodedError {
   }
 }
 
-/** The database is not that of the cluster it is to be taken from. */
+/** The cluster or the database to be left is not the one that was named. */
 export class HandoverRefusedError extends CodedError {
-  constructor(from: string, owner: string | undefined) {
-    const found =
+  constructor(found: string) {
+    super('HANDOVER_REFUSED', `Nothing is changed: ${found}.`);
+  }
+
+  static cluster(from: string, owner: string | undefined): HandoverRefusedError {
+    return new HandoverRefusedError(
       owner === undefined
         ? 'no cluster has written to the database yet, and the first one that does has it'
-        : `the database belongs to ${owner}, not to ${from}. See "ingester cluster show"`;
-    super('HANDOVER_REFUSED', `Nothing is changed: ${found}.`);
+        : `the database belongs to ${owner}, not to ${from}. See "ingester cluster show"`,
+    );
+  }
+
+  static database(from: string, remembered: string | undefined): HandoverRefusedError {
+    return new HandoverRefusedError(
+      remembered === undefined
+        ? 'the cluster remembers no database, and takes the one that it finds'
+        : `the cluster has the database of ${remembered}, not that of ${from}. See "ingester cluster show"`,
+    );
   }
 }
 

@@ -1,4 +1,5 @@
-// A reconciler that is pointed at the database of another cluster, and a database that moves with its objects.
+// A reconciler that is pointed at the database of another cluster, a database that moves with its objects, and an empty one in the
+// place of the one of before.
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -115,5 +116,98 @@ describe('the database of one cluster and the reconciler of another one', () => 
       assert.match(body, /belongs to the cluster/);
     });
     assert.deepEqual(await cluster(ours).rows(model, NS, 'late'), []);
+  });
+});
+
+describe('an empty database in the place of the one that a cluster had', () => {
+  let bundle: Bundle;
+  let cluster: Cluster;
+  const ingester = (args: readonly string[], env: Readonly<Record<string, string>> = {}) =>
+    runIngester(bundle, args, { env });
+  const remembered = async () =>
+    (
+      await cluster.kubectl(
+        'get',
+        'configmap',
+        '-n',
+        'ingester-system',
+        'ingester-control',
+        '-o',
+        'jsonpath={.data.database}',
+      )
+    ).trim();
+  const ready = () => probe(bundle.reconcilerHealthPort, '/readyz');
+  let had = '';
+
+  before(async () => {
+    bundle = await startBundle();
+    cluster = new Cluster(bundle);
+    await cluster.namespace(NS);
+    for (const name of ['a', 'b']) await cluster.apply(aManifest('Model', NS, name));
+    await eventually(async () => assert.equal((await cluster.rows(model, NS)).length, 2));
+    await eventually(async () => assert.match(await remembered(), /^\d{4}-.*Z$/));
+    had = await remembered();
+    const { database } = bundle;
+    const tables = await database.query(
+      'SELECT table_name AS `table` FROM information_schema.tables WHERE table_schema = DATABASE()',
+    );
+    await database.query(`DROP TABLE ${tables.map(({ table }) => `\`${String(table)}\``).join(', ')}`);
+    const { user, password } = database.migrator;
+    const migrated = await ingester(['task', 'migrate'], {
+      INGESTER_MYSQL_USER: user,
+      INGESTER_MYSQL_PASSWORD: password,
+    });
+    assert.equal(migrated.code, 0, migrated.stderr);
+  });
+  after(() => bundle.stop());
+
+  it('stores nothing, lets no deletion through, and is said by readiness, log and "ingester cluster show"', async () => {
+    await cluster.apply(aManifest('Model', NS, 'late'));
+    await cluster.kubectl('delete', 'models.michelangelo.api', '-n', NS, 'b', '--wait=false');
+    await eventually(async () => {
+      const { status, body } = await ready();
+      assert.equal(status, 503);
+      assert.match(body, /the database that it has had since .*; this one belongs to no cluster yet/);
+    });
+    await sleep(COMPARED_MS);
+    assert.notEqual(await cluster.get(model, NS, 'b'), undefined, 'it has its finalizer still');
+    assert.deepEqual(await cluster.rows(model, NS), []);
+    assert.match(cluster.reconcilerLog(), /STORAGE_OTHER_DATABASE/);
+    const shown = await ingester(['cluster', 'show']);
+    assert.match(shown.stdout, /^No cluster has written to the database/);
+    assert.ok(shown.stdout.includes(`the one that it has had since ${had}: nothing is written here`), shown.stdout);
+  });
+
+  it('does not make the query API say that there is nothing', async () => {
+    const server = await startQueryServer(bundle);
+    try {
+      const available = ['--for=condition=Available', '--timeout=60s', 'apiservice/v2.stored.michelangelo.api'];
+      await cluster.kubectl('wait', ...available);
+      const path = `/apis/stored.michelangelo.api/v2/namespaces/${NS}/models`;
+      const { code, stdout, stderr } = await cluster.tryKubectl('get', '--raw', path);
+      assert.deepEqual([code === 0, stdout], [false, '']);
+      assert.match(stderr, /This cluster stores its objects in the database that it has had since/);
+    } finally {
+      await server.stop();
+    }
+  });
+
+  it('is taken only by name of the one of before; the reconciler starts anew then, and stores the objects of the cluster', async () => {
+    const wrong = await ingester(['cluster', 'change-database', '--from', '2020-01-01T00:00:00.000000Z']);
+    assert.equal(wrong.code, 1);
+    assert.match(wrong.stderr, /Nothing is changed: .*HANDOVER_REFUSED/);
+    const changed = await ingester(['cluster', 'change-database', '--from', had]);
+    assert.deepEqual([changed.code, changed.stderr], [0, '']);
+    await eventually(() => assert.match(cluster.reconcilerLog(), /STORAGE_DATABASE_CHANGED/));
+    await bundle.reconciler.stop();
+    await bundle.reconciler.start();
+    await eventually(async () => assert.equal((await ready()).status, 200));
+    await cluster.gone(model, NS, 'b');
+    await eventually(async () => {
+      const rows = await cluster.rows(model, NS);
+      const ended = rows.filter((row) => row['delete_time'] !== null).map(({ name }) => name);
+      assert.deepEqual([rows.map(({ name }) => name).sort(), ended], [['a', 'b', 'late'], ['b']]);
+    });
+    await eventually(async () => assert.ok((await remembered()) > had));
   });
 });

@@ -1,4 +1,5 @@
-// Two clusters at one database: to each of them the rows of the other would look deleted.
+// Two clusters at one database: to each of them the rows of the other would look deleted. And two databases of one cluster: in the
+// second one nothing of the first would be found.
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
 import { createBundleDatabase } from '../../hack/local/bundle-database.ts';
@@ -18,16 +19,47 @@ for (const flavour of ['mysql', 'mariadb'] as const) {
   describe(`a database of one cluster on ${flavour}`, () => {
     const database = useDatabase(flavour);
     const row = aModelRow({ uid: 'ours', name: 'ours', resourceVersion: '5' });
-    const storageOf = (cluster: string) =>
-      new MysqlMetadataStorage({ ...database().options, cluster: () => Promise.resolve(cluster) }, systemClock);
-    const withStorageOf = async (cluster: string, work: (storage: MysqlMetadataStorage) => Promise<void>) => {
-      const storage = storageOf(cluster);
+    const storageOf = (uid: string, remembered?: string) => {
+      const cluster = () => Promise.resolve({ uid, database: remembered });
+      return new MysqlMetadataStorage({ ...database().options, cluster }, systemClock);
+    };
+    const withStorageOf = async (
+      uid: string,
+      work: (storage: MysqlMetadataStorage) => Promise<void>,
+      since?: string,
+    ) => {
+      const storage = storageOf(uid, since);
       try {
         await work(storage);
       } finally {
         await storage.close();
       }
     };
+    const later = aModelRow({ uid: 'ours', name: 'ours', resourceVersion: '9' });
+    const writesOf = (storage: MysqlMetadataStorage): readonly (() => Promise<unknown>)[] => {
+      const missed = { uid: 'ours', resourceVersion: '9' };
+      const target = { uid: 'ours', resourceVersion: '5' };
+      return [
+        () => storage.upsert(later),
+        () => storage.requestEviction(later, at),
+        () => storage.delete(later, at),
+        () => storage.finish(later, at),
+        () => storage.markMissedDelete(modelKind, missed, at, 'missing'),
+        () => storage.replace(later, '5', { state: 'live' }),
+        () => storage.directUpdate(modelKind, target, { labels: {}, encode: () => new Uint8Array() }),
+        () => storage.backfill(modelKind),
+        () => storage.deleteCollection(modelKind, { namespace: row.namespace, states: ['live'] }, at),
+        () => storage.recordPosition(modelKind, { resourceVersion: '9', at }),
+      ];
+    };
+    const readsOf = (storage: MysqlMetadataStorage): readonly (() => Promise<unknown>)[] => [
+      () => storage.getById(modelKind, 'ours'),
+      () => storage.getByName(modelKind, row.namespace, 'ours'),
+      () => storage.list(modelKind, {}),
+      () => storage.until(new AbortController().signal).list(modelKind, {}),
+      () => storage.identities(modelKind, { states: ['live'], limit: 10 }),
+      () => storage.namespaces(modelKind, 10),
+    ];
     const owner = async () => (await showOwner(database().options, systemClock))?.uid;
     const take = (from: string, to: string) => handOver(database().options, systemClock, { from, to });
 
@@ -47,22 +79,7 @@ for (const flavour of ['mysql', 'mariadb'] as const) {
     it('takes no write of another cluster, whatever it is, and says whose it is', () =>
       withStorageOf('second', async (storage) => {
         await assert.rejects(storage.check([modelKind]), refused);
-        const later = aModelRow({ uid: 'ours', name: 'ours', resourceVersion: '9' });
-        const missed = { uid: 'ours', resourceVersion: '9' };
-        const target = { uid: 'ours', resourceVersion: '5' };
-        const writes: readonly (() => Promise<unknown>)[] = [
-          () => storage.upsert(later),
-          () => storage.requestEviction(later, at),
-          () => storage.delete(later, at),
-          () => storage.finish(later, at),
-          () => storage.markMissedDelete(modelKind, missed, at, 'missing'),
-          () => storage.replace(later, '5', { state: 'live' }),
-          () => storage.directUpdate(modelKind, target, { labels: {}, encode: () => new Uint8Array() }),
-          () => storage.backfill(modelKind),
-          () => storage.deleteCollection(modelKind, { namespace: row.namespace, states: ['live'] }, at),
-          () => storage.recordPosition(modelKind, { resourceVersion: '9', at }),
-        ];
-        for (const write of writes) await assert.rejects(write, refused);
+        for (const write of writesOf(storage)) await assert.rejects(write, refused);
         const stored = await database().storage.getById(modelKind, 'ours');
         assert.deepEqual([stored?.resourceVersion, stored?.state], ['5', 'live']);
         assert.deepEqual(await database().storage.positions(), []);
@@ -72,25 +89,55 @@ for (const flavour of ['mysql', 'mariadb'] as const) {
     it('is not read for another cluster, whose users have no rights to it, and soon no more for one that has lost it', async () => {
       let later = 0;
       const clock = { ...systemClock, monotonicMs: () => systemClock.monotonicMs() + later };
-      const options = { ...database().options, cluster: () => Promise.resolve('first') };
+      const options = { ...database().options, cluster: () => Promise.resolve({ uid: 'first' }) };
       const ours = new MysqlMetadataStorage(options, clock);
-      const reads = (storage: MysqlMetadataStorage): readonly (() => Promise<unknown>)[] => [
-        () => storage.getById(modelKind, 'ours'),
-        () => storage.getByName(modelKind, row.namespace, 'ours'),
-        () => storage.list(modelKind, {}),
-        () => storage.until(new AbortController().signal).list(modelKind, {}),
-        () => storage.identities(modelKind, { states: ['live'], limit: 10 }),
-        () => storage.namespaces(modelKind, 10),
-      ];
       await withStorageOf('second', async (storage) => {
-        for (const read of reads(storage)) await assert.rejects(read, refused);
+        for (const read of readsOf(storage)) await assert.rejects(read, refused);
       });
-      for (const read of reads(ours)) await read();
+      for (const read of readsOf(ours)) await read();
       await take('first', 'second');
       later = 10_001;
-      for (const read of reads(ours)) await assert.rejects(read, refused);
+      for (const read of readsOf(ours)) await assert.rejects(read, refused);
       await take('second', 'first');
       await ours.close();
+    });
+
+    it('is told to its cluster until that remembers it, and is then written and read as before', async () => {
+      const told: string[] = [];
+      const unknowing = { ...database().options, cluster: () => Promise.resolve({ uid: 'first' }) };
+      const observers = { onUnnoted: (since: string) => told.push(since) };
+      const storage = new MysqlMetadataStorage(unknowing, systemClock, undefined, observers);
+      await storage.check([modelKind]);
+      await storage.close();
+      const since = (await showOwner(database().options, systemClock))?.since;
+      assert.deepEqual(told, [since]);
+      await withStorageOf(
+        'first',
+        async (knowing) => {
+          await knowing.check([modelKind]);
+          assert.equal(await knowing.upsert(aModelRow({ uid: 'known', name: 'known' })), 'inserted');
+          assert.equal((await knowing.getById(modelKind, 'known'))?.state, 'live');
+        },
+        since,
+      );
+    });
+
+    it('takes no write and gives no answer where the cluster remembers another one, empty or not', async () => {
+      const other = { code: 'STORAGE_OTHER_DATABASE', message: /since 2020.*change-database --from 2020-01-01T/ };
+      const refuses = async (storage: MysqlMetadataStorage) => {
+        await assert.rejects(storage.check([modelKind]), other);
+        for (const write of writesOf(storage)) await assert.rejects(write, other);
+        for (const read of readsOf(storage)) await assert.rejects(read, other);
+      };
+      const remembered = '2020-01-01T00:00:00.000000Z';
+      await withStorageOf('first', refuses, remembered);
+      await withStorageOf('second', (storage) => assert.rejects(storage.upsert(later), refused), remembered);
+      const rows = await database().database.query('SELECT * FROM ingester_clusters');
+      await database().database.query('DELETE FROM ingester_clusters');
+      await withStorageOf('first', refuses, remembered);
+      assert.equal(await owner(), undefined, 'it is not taken');
+      const [{ uid, since } = {}] = rows;
+      await database().database.query('INSERT INTO ingester_clusters VALUES (1, ?, ?)', [String(uid), String(since)]);
     });
 
     it('belongs to one of two clusters whose first writes come at the same time', async () => {
@@ -186,7 +233,7 @@ for (const flavour of ['mysql', 'mariadb'] as const) {
       await writing;
       await before.close();
       const now = new MysqlMetadataStorage(
-        { ...options, ...old.writer, database: old.name, cluster: () => Promise.resolve('late') },
+        { ...options, ...old.writer, database: old.name, cluster: () => Promise.resolve({ uid: 'late' }) },
         systemClock,
       );
       await now.check([modelKind]);

@@ -11,7 +11,7 @@ import { auditKind, type KindAudit } from '../../sync/audit/audit.ts';
 import { type Repaired, repairKind } from '../../sync/audit/audit-repair.ts';
 import { lenientEncoder } from '../../sync/row.ts';
 import { usualLimits } from '../../sync/startup/mark-missed-deletes.ts';
-import { clusterUid } from '../cluster-uid.ts';
+import { ClusterMemory } from '../cluster-memory.ts';
 import { inCluster, kindsOf, resourceOf } from '../kinds.ts';
 import { commandClient } from '../kube-client.ts';
 import { mysqlOptions } from '../mysql-options.ts';
@@ -54,7 +54,7 @@ export async function runAudit(configuration: Configuration, run: AuditRun): Pro
   const kinds = kindsOf(configuration).filter(({ kind }) => run.kinds.length === 0 || run.kinds.includes(kind));
   const client = commandClient(configuration, clock);
   // A report also tells what a handover would end.
-  const cluster = run.repair === 'repair' ? clusterUid(client) : undefined;
+  const cluster = run.repair === 'repair' ? new ClusterMemory({ client, clock, configuration }).identity : undefined;
   const mysql = { ...mysqlOptions(configuration), gateHolder: run.gateHolder, cluster };
   if (run.restored === 'set-back' && run.gateHolder === undefined) await refuseEarlierWrites(mysql, run);
   const storage = new MysqlMetadataStorage(mysql, clock);

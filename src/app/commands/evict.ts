@@ -12,7 +12,7 @@ import { type Chosen, rulesFor } from '../../sync/eviction/eviction-rules.ts';
 import { scan } from '../../sync/eviction/eviction-scan.ts';
 import { controlRef, isEvictionPaused } from '../../sync/flows/control-state.ts';
 import { lenientEncoder } from '../../sync/row.ts';
-import { clusterUid } from '../cluster-uid.ts';
+import { ClusterMemory } from '../cluster-memory.ts';
 import { createEventRecorder } from '../event-recorder.ts';
 import { everyKind, kindsOf, resourceOf } from '../kinds.ts';
 import { createClient } from '../kube-client.ts';
@@ -49,7 +49,8 @@ export async function runEvict(
   const clock = systemClock;
   const metrics = createMetrics();
   const client = createClient(configuration, clock, metrics);
-  const storage = new MysqlMetadataStorage({ ...mysqlOptions(configuration), cluster: clusterUid(client) }, clock);
+  const cluster = new ClusterMemory({ client, clock, configuration }).identity;
+  const storage = new MysqlMetadataStorage({ ...mysqlOptions(configuration), cluster }, clock);
   const parts = { client, clock, logger, metrics, storage, configuration: onThisMachine(configuration) };
   const reports: EvictReport[] = [];
   try {

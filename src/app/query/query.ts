@@ -21,7 +21,7 @@ import { MysqlMetadataStorage } from '../../storage/mysql/store/mysql-storage.ts
 import { QueryTemplates } from '../../storage/query-templates.ts';
 import { lenientEncoder } from '../../sync/row.ts';
 import { StorageMonitor } from '../../sync/status/storage-monitor.ts';
-import { clusterUid } from '../cluster-uid.ts';
+import { ClusterMemory } from '../cluster-memory.ts';
 import { servingUntil, startHealth } from '../health.ts';
 import { kindsOf } from '../kinds.ts';
 import { createClient } from '../kube-client.ts';
@@ -53,11 +53,9 @@ export async function runQuery(configuration: Configuration, logger: Logger, sig
   const clock = systemClock;
   const metrics = createQueryMetrics();
   const client = createClient(configuration, clock, metrics);
-  const storage = new MysqlMetadataStorage(
-    { ...mysqlOptions(configuration), cluster: clusterUid(client) },
-    clock,
-    templates,
-  );
+  const memory = new ClusterMemory({ client, configuration, clock });
+  const mysql = { ...mysqlOptions(configuration), cluster: memory.identity };
+  const storage = new MysqlMetadataStorage(mysql, clock, templates);
   const kinds = kindsOf(configuration);
   const questions = new Questions({ client, clock });
   const sensitive = sensitiveValues(configuration);

@@ -1,34 +1,31 @@
 // The reconciler role: one informer, queue and set of workers per kind, over one API client and one database pool.
 
 import { untilAborted } from '../../base/abort.ts';
-import { type Clock, sleep, systemClock } from '../../base/clock.ts';
+import { sleep, systemClock } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
 import type { Watchdog } from '../../base/watchdog.ts';
 import { storageEnabled } from '../../config/feature-switches.ts';
 import type { Configuration } from '../../config/schema.ts';
-import type { KubeClient } from '../../kube/client.ts';
-import { createMetrics, type Metrics } from '../../metrics/metrics.ts';
+import { createMetrics } from '../../metrics/metrics.ts';
 import { Manager } from '../../runtime/manager.ts';
 import type { Runnable } from '../../runtime/runnable-group.ts';
-import { MysqlMetadataStorage, WRITE_WORK } from '../../storage/mysql/store/mysql-storage.ts';
 import { ContinuousAudit } from '../../sync/audit/continuous-audit.ts';
 import { lenientEncoder } from '../../sync/row.ts';
 import { checkDefinitions } from '../../sync/startup/definitions.ts';
 import { usualLimits } from '../../sync/startup/mark-missed-deletes.ts';
 import { recordPositions } from '../../sync/startup/position.ts';
 import { StorageMonitor } from '../../sync/status/storage-monitor.ts';
-import { clusterUid } from '../cluster-uid.ts';
 import { createElector, leaseName } from '../elector.ts';
 import { createEventRecorder } from '../event-recorder.ts';
 import { createWatchdog, type ReadinessCheck, startHealth } from '../health.ts';
 import { everyKind, kindsOf } from '../kinds.ts';
 import { createClient } from '../kube-client.ts';
-import { mysqlOptions } from '../mysql-options.ts';
 import { sensitiveValues } from '../sensitive.ts';
 import { createFinalizerSweep, finalizerChecks } from './finalizer-sweep-loop.ts';
 import { runIdle } from './idle.ts';
 import { createLoop, informerChecks, type KindLoop, type Parts } from './kind-loop.ts';
 import { createByteBudgets, letHeapGrow } from './memory.ts';
+import { createStorage } from './storage.ts';
 import { lookForStranded } from './stranded.ts';
 import { createSyncParts } from './sync-parts.ts';
 import { addSyncRunnables } from './sync-runnables.ts';
@@ -58,19 +55,18 @@ export async function runReconciler(configuration: Configuration, logger: Logger
   const metrics = createMetrics();
   const watchdog = createWatchdog(clock, logger, metrics);
   const client = createClient(configuration, clock, metrics);
-  const storage = createStorage(configuration, { client, clock, logger, metrics, watchdog }, () => readAnew(loops));
+  const seen = { client, clock, logger, metrics, watchdog };
+  const { storage, sameDatabase } = createStorage(configuration, seen, () => readAnew(loops));
   const lease = leaseName(controllers);
   const elector = createElector(configuration, { clock, logger, metrics }, lease);
   const mayWork = (): boolean => elector?.election.leads() ?? true;
   const sensitive = sensitiveValues(configuration);
-  const uninstall = watchUninstallMarker({ client, clock, logger, configuration, watchdog }, () =>
-    finalizerSweep.enqueueAll(),
-  );
+  const uninstall = watchUninstallMarker({ ...seen, configuration }, () => finalizerSweep.enqueueAll());
   const mayAddFinalizer = (): 'yes' | 'no' | 'unknown' => finalizersAllowed(uninstall);
   const mayMark = (): boolean => mayAddFinalizer() !== 'no';
   const events = createEventRecorder({ client, clock, logger, metrics });
   const late: { monitor?: StorageMonitor } = {};
-  const common = { client, storage, clock, logger, configuration, metrics, events, sensitive, watchdog };
+  const common = { ...seen, storage, configuration, events, sensitive };
   const sync = createSyncParts({ ...common, away: () => late.monitor?.away });
   const parts: Parts = { ...common, byteBudgets: createByteBudgets(), sync, mayWork, mayMark, mayAddFinalizer };
   const loops = kindsOf(configuration).map((kind) => createLoop(kind, parts));
@@ -86,6 +82,7 @@ export async function runReconciler(configuration: Configuration, logger: Logger
   manager.add({ name: 'watchdog', group: 'server', run: (stop) => watchdog.run(stop) });
   manager.add(events);
   manager.add({ name: 'storage monitor', group: 'always', run: (stop) => monitor.run(stop) });
+  manager.add(sameDatabase);
   manager.add(uninstall.runnable);
   const definitions = { client, clock, logger, kinds: loops.map(({ kind }) => kind) };
   manager.add({ name: 'definitions', group: 'always', run: (stop) => checkDefinitions(definitions, stop) });
@@ -120,40 +117,6 @@ function readinessChecks(
 /** What was read before rows may have been set back is not written after it. */
 function readAnew(loops: readonly KindLoop[]): void {
   for (const { informer } of loops) informer.store.releaseAll();
-}
-
-interface StorageParts {
-  readonly client: KubeClient;
-  readonly clock: Clock;
-  readonly logger: Logger;
-  readonly metrics: Metrics;
-  readonly watchdog: Watchdog;
-}
-
-const KEY_TAKEN =
-  'The key that michelangelo/MetadataStoragePrimaryKey names is that of another row; the object has a row under its uid';
-
-/** Counts what does not fit its indexed column, and lets the watchdog see the writes. */
-function createStorage(
-  configuration: Configuration,
-  { client, clock, logger, metrics: { sync, storage }, watchdog }: StorageParts,
-  onGateClosed: () => void,
-): MysqlMetadataStorage {
-  for (const { kind, indexes } of kindsOf(configuration)) {
-    sync.prepareColumns(kind, [...indexes.flat().map(({ name }) => name), 'json', 'proto', 'uid']);
-  }
-  watchdog.prepare([WRITE_WORK]);
-  const options = { ...mysqlOptions(configuration), cluster: clusterUid(client) };
-  return new MysqlMetadataStorage(options, clock, undefined, {
-    onUnfit: ({ kind }, columns) => sync.unfit(kind, columns),
-    onKeyTaken: ({ kind, namespace, name, uid }, key) => {
-      sync.unfit(kind.kind, ['uid']);
-      logger.warn({ kind: kind.kind, namespace, name, uid, key }, KEY_TAKEN);
-    },
-    onGateClosed,
-    onCommit: (commit) => storage.committed(commit),
-    watchdog,
-  });
 }
 
 /**

@@ -2,10 +2,11 @@
 // writes to the same database would end the rows of the first.
 //
 // A cluster is named by the uid of its namespace kube-system. The first one that writes to a database has it from then on,
-// until an operator hands it over.
+// until an operator hands it over. The moment at which it got it tells the database from every other one: the cluster remembers
+// it, so that an empty database in its place is not taken for one in which nothing is stored.
 import type { Clock } from '../../base/clock.ts';
-import { HandoverRefusedError, OtherClusterError } from '../errors.ts';
-import { type MysqlOptions, type SqlSession, withPool } from './pool.ts';
+import { HandoverRefusedError, OtherClusterError, OtherDatabaseError } from '../errors.ts';
+import { type ClusterIdentity, type MysqlOptions, type SqlSession, withPool } from './pool.ts';
 import { fromSqlTime } from './sql-time.ts';
 
 export const CLUSTERS_TABLE = 'ingester_clusters';
@@ -17,19 +18,33 @@ export interface OwningCluster {
   readonly since: string;
 }
 
-/** To be used in the transaction of a write: the database is this cluster's afterwards, or STORAGE_OTHER_CLUSTER is thrown. */
-export async function claim(session: SqlSession, uid: string): Promise<void> {
-  await session.execute(
-    `INSERT IGNORE INTO \`${CLUSTERS_TABLE}\` (\`id\`, \`uid\`, \`since\`) VALUES (1, ?, UTC_TIMESTAMP(6))`,
-    [uid],
-  );
-  await refuseOther(session, uid);
+/** To be used in the transaction of a write: the database is this cluster's afterwards, or the error of `refuseOther` is thrown. */
+export async function claim(session: SqlSession, cluster: ClusterIdentity): Promise<void> {
+  if (cluster.database === undefined)
+    await session.execute(
+      `INSERT IGNORE INTO \`${CLUSTERS_TABLE}\` (\`id\`, \`uid\`, \`since\`) VALUES (1, ?, UTC_TIMESTAMP(6))`,
+      [cluster.uid],
+    );
+  await refuseOther(session, cluster);
 }
 
-/** Throws STORAGE_OTHER_CLUSTER where the database has an owner and that is not this cluster. */
-export async function refuseOther(session: SqlSession, uid: string): Promise<void> {
+/** Whether a cluster that has a database since then, in MySQL's words, has it in its memory. */
+export function isDatabaseOf({ database }: ClusterIdentity, since: string | undefined): boolean {
+  return since !== undefined && (database === undefined || fromSqlTime(since) === database);
+}
+
+/**
+ * Throws STORAGE_OTHER_CLUSTER where the database has an owner and that is not this cluster, and STORAGE_OTHER_DATABASE where
+ * it is not the one that the cluster remembers. Gives since when the cluster has it; undefined where no cluster has it.
+ */
+export async function refuseOther(
+  session: SqlSession,
+  { uid, database }: ClusterIdentity,
+): Promise<string | undefined> {
   const owner = await readOwner(session);
   if (owner !== undefined && owner.uid !== uid) throw new OtherClusterError(owner.uid, uid);
+  if (database !== undefined && owner?.since !== database) throw new OtherDatabaseError(database, owner?.since);
+  return owner?.since;
 }
 
 /** How long a cluster that has lost its database may go on reading it, as long as rights are kept. */
@@ -37,24 +52,24 @@ const CONFIRMED_MS = 10_000;
 
 /** Whose objects a storage reads and writes; undefined for a task that works on rows as they are. */
 export class OwnCluster {
-  readonly #uid: MysqlOptions['cluster'];
+  readonly #identity: MysqlOptions['cluster'];
   readonly #clock: Clock;
   #confirmedMs = Number.NEGATIVE_INFINITY;
 
   constructor({ cluster }: Pick<MysqlOptions, 'cluster'>, clock: Clock) {
-    this.#uid = cluster;
+    this.#identity = cluster;
     this.#clock = clock;
   }
 
-  async uid(): Promise<string | undefined> {
-    return this.#uid?.();
+  async identity(): Promise<ClusterIdentity | undefined> {
+    return this.#identity?.();
   }
 
   /** Before a read: rows of another cluster say nothing about this one, and its rights are not asked for them. */
-  async confirm(session: SqlSession, uid: string | undefined): Promise<void> {
+  async confirm(session: SqlSession, cluster: ClusterIdentity | undefined): Promise<void> {
     const nowMs = this.#clock.monotonicMs();
-    if (uid === undefined || nowMs - this.#confirmedMs < CONFIRMED_MS) return;
-    await refuseOther(session, uid);
+    if (cluster === undefined || nowMs - this.#confirmedMs < CONFIRMED_MS) return;
+    await refuseOther(session, cluster);
     this.#confirmedMs = nowMs;
   }
 }
@@ -89,7 +104,7 @@ export function handOver(options: MysqlOptions, clock: Clock, { from, to }: Hand
       );
       if (changed > 0) await session.execute('DELETE FROM `ingester_positions`');
       const owner = await readOwner(session);
-      if (owner?.uid !== to) throw new HandoverRefusedError(from, owner?.uid);
+      if (owner?.uid !== to) throw HandoverRefusedError.cluster(from, owner?.uid);
       return owner;
     }),
   );

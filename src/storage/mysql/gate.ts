@@ -5,8 +5,8 @@
 import type { TableNames } from '../../kinds/kind-names.ts';
 import { GateClosedError, GateHeldError, StorageSchemaMissingError } from '../errors.ts';
 import { refuseUnsupported, type SchemaRange } from '../schema-range.ts';
-import { CLUSTERS_TABLE, claim } from './clusters.ts';
-import type { SqlRow, SqlSession } from './pool.ts';
+import { CLUSTERS_TABLE, claim, isDatabaseOf } from './clusters.ts';
+import type { ClusterIdentity, SqlRow, SqlSession } from './pool.ts';
 
 const COLUMNS =
   'SELECT `closed_by`, `schema_version`, `min_reader`, `min_writer`, `table_names`, `changed_at`, ' +
@@ -16,7 +16,7 @@ const READ = `${COLUMNS} FROM \`ingester_gate\` WHERE \`id\` = 1`;
 const SHARED = `${READ} LOCK IN SHARE MODE`;
 /** One way to the server for both: each write begins with it. */
 const SHARED_WITH_CLUSTER =
-  `${COLUMNS}, c.\`uid\` FROM \`ingester_gate\` g LEFT JOIN \`${CLUSTERS_TABLE}\` c ON c.\`uid\` = ? ` +
+  `${COLUMNS}, c.\`since\` FROM \`ingester_gate\` g LEFT JOIN \`${CLUSTERS_TABLE}\` c ON c.\`uid\` = ? ` +
   'WHERE g.`id` = 1 LOCK IN SHARE MODE';
 const EXCLUSIVE = `${READ} FOR UPDATE`;
 /** A holder that closes it again goes on with the same closing. */
@@ -38,7 +38,7 @@ export interface Pass {
   /** A gate that is closed under this name lets the task through that it is lent to. */
   readonly lent?: string | undefined;
   /** Whose objects are written; missing for a task that works on rows as they are, whatever cluster they came from. */
-  readonly cluster?: string | undefined;
+  readonly cluster?: ClusterIdentity | undefined;
   /** Told of the last closing of the gate. */
   readonly onClosing?: (closing: Closing) => void;
 }
@@ -47,12 +47,12 @@ export interface Pass {
 export async function passGate(session: SqlSession, { lent, cluster, onClosing }: Pass): Promise<void> {
   const row = await (cluster === undefined
     ? readRow(session, SHARED)
-    : readRow(session, SHARED_WITH_CLUSTER, [cluster]));
+    : readRow(session, SHARED_WITH_CLUSTER, [cluster.uid]));
   onClosing?.(closingOf(row));
   const holder = textOf(row[0]);
   if (holder !== undefined && holder !== lent) throw new GateClosedError(holder);
   refuseUnsupported(rangeOf(row), 'write');
-  if (cluster !== undefined && row[7] === null) await claim(session, cluster);
+  if (cluster !== undefined && !isDatabaseOf(cluster, textOf(row[7]))) await claim(session, cluster);
 }
 
 /**

@@ -39,6 +39,14 @@ export interface MysqlAccess {
   readonly lockTimeoutMs?: number;
 }
 
+/** A cluster, and the database that it stores its objects in. */
+export interface ClusterIdentity {
+  /** Of its namespace kube-system. */
+  readonly uid: string;
+  /** Since when it has had that database, by which it is told from every other one; missing where it remembers none. */
+  readonly database?: string | undefined;
+}
+
 export interface MysqlOptions extends MysqlAccess {
   readonly maxOpenConns: number;
   readonly maxIdleConns: number;
@@ -46,8 +54,8 @@ export interface MysqlOptions extends MysqlAccess {
   readonly connMaxLifetimeMs: number;
   /** A gate closed under this name lets our writes through: it was lent to the task that this process is. */
   readonly gateHolder?: string | undefined;
-  /** The uid that names the cluster whose objects are written; see clusters.ts. Throws STORAGE_CLUSTER_UNKNOWN. */
-  readonly cluster?: (() => Promise<string>) | undefined;
+  /** Whose objects are written; see clusters.ts. Throws STORAGE_CLUSTER_UNKNOWN. */
+  readonly cluster?: (() => Promise<ClusterIdentity>) | undefined;
 }
 
 export function passwordOf({ password }: Pick<MysqlAccess, 'password'>): string {

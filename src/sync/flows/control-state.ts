@@ -68,6 +68,17 @@ export function evictionPause(paused: boolean): Change {
   return { [EVICTION]: paused ? PAUSED : null };
 }
 
+const DATABASE = 'database';
+
+/** Since when the cluster has had the database that its objects are stored in; undefined where it remembers none. */
+export function rememberedDatabase(data: Data): string | undefined {
+  return data[DATABASE];
+}
+
+export function databaseMemory(since: string | undefined): Change {
+  return { [DATABASE]: since ?? null };
+}
+
 export interface ControlStateOptions {
   readonly client: Pick<KubeClient, 'get' | 'mergePatch'>;
   readonly ref: ObjectRef;

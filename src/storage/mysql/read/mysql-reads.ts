@@ -81,9 +81,9 @@ export class MysqlReads implements StorageReads {
   }
 
   async #read<T>(work: (session: SqlSession) => Promise<T>): Promise<T> {
-    const uid = await this.#own.uid();
+    const cluster = await this.#own.identity();
     const confirmed = async (session: SqlSession): Promise<T> => {
-      await this.#own.confirm(session, uid);
+      await this.#own.confirm(session, cluster);
       return work(session);
     };
     return this.#pool.read(confirmed, this.#signal);

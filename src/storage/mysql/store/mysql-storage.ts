@@ -75,6 +75,10 @@ export interface StorageObservers {
    * have been set back meanwhile, so what was read of an object before is not to be written.
    */
   readonly onGateClosed?: () => void;
+  /** Told at each check since when the cluster has the database, RFC 3339, as long as it remembers none. */
+  readonly onUnnoted?: (since: string) => void;
+  /** Told where a check finds another database than the one before: what was stored there says nothing about this one. */
+  readonly onChanged?: () => void;
   /** Told of each transaction of writes, also of those that are tried again. */
   readonly onCommit?: (commit: {
     readonly outcome: 'committed' | 'failed';
@@ -107,6 +111,8 @@ export class MysqlMetadataStorage implements MetadataStorage {
   /** What stands for it in writes that were asked for before one was known. */
   #firstClosing: string | undefined;
   readonly #stuckMs: number;
+  /** Since when the cluster had the database at the last check; undefined where it had none. */
+  #since: string | undefined;
 
   constructor(
     options: MysqlOptions,
@@ -317,8 +323,12 @@ export class MysqlMetadataStorage implements MetadataStorage {
       );
     }
     this.#noteClosing(await this.#pool.read(checkReadable));
-    const cluster = await this.#own.uid();
-    if (cluster !== undefined) await this.#pool.read((session) => refuseOther(session, cluster));
+    const cluster = await this.#own.identity();
+    if (cluster === undefined) return;
+    const since = await this.#pool.read((session) => refuseOther(session, cluster));
+    if (since !== undefined && cluster.database === undefined) this.#observers.onUnnoted?.(since);
+    if (this.#since !== undefined && this.#since !== since) this.#observers.onChanged?.();
+    this.#since = since;
   }
 
   /** GTIDs of the newest transactions that were confirmed since the last call; empty where the server does not say. */
@@ -348,7 +358,7 @@ export class MysqlMetadataStorage implements MetadataStorage {
   #gated<T>(work: (session: SqlSession) => Promise<T>): Promise<T> {
     return this.#watched(async () => {
       const onClosing = (closing: Closing): void => this.#noteClosing(closing);
-      const pass = { lent: this.#gateHolder, cluster: await this.#own.uid(), onClosing };
+      const pass = { lent: this.#gateHolder, cluster: await this.#own.identity(), onClosing };
       return this.#pool.transaction(async (session) => {
         await passGate(session, pass);
         return work(session);
