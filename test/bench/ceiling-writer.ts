@@ -4,7 +4,7 @@
 import type { Connection } from 'mysql2/promise';
 import { type KindStatements, statementsFor } from '../../src/storage/mysql/schema/statements.ts';
 import { toSqlTime } from '../../src/storage/mysql/sql-time.ts';
-import { pendingWrite } from '../../src/storage/mysql/store/pending-write.ts';
+import { parametersFor, pendingWrite } from '../../src/storage/mysql/store/pending-write.ts';
 import type { ObjectRow } from '../../src/storage/row.ts';
 
 const MAIN_ROWS = 64;
@@ -23,7 +23,8 @@ export function prepareBatch(rows: readonly ObjectRow[], phase: 'insert' | 'upda
   if (first === undefined) return [];
   const statements: KindStatements = statementsFor(first.kind);
   const live = { statement: 'write', state: 'live' } as const;
-  const mains = rows.map((row) => pendingWrite(row, live, new Date()).parameters);
+  const now = new Date();
+  const mains = rows.map((row) => parametersFor(pendingWrite(row, live), row.uid, now));
   const pairsOf = (part: 'labels' | 'annotations') =>
     rows.flatMap((row) =>
       row[part].map(([key, value]) => [row.uid, key, value, ...(part === 'labels' ? [toSqlTime(row.createTime)] : [])]),

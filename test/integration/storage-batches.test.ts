@@ -7,7 +7,7 @@ import type { WriteOutcome } from '../../src/storage/metadata-storage.ts';
 import { MysqlPool } from '../../src/storage/mysql/pool.ts';
 import { statementsFor } from '../../src/storage/mysql/schema/statements.ts';
 import { MysqlMetadataStorage } from '../../src/storage/mysql/store/mysql-storage.ts';
-import { pendingWrite } from '../../src/storage/mysql/store/pending-write.ts';
+import { parametersFor, pendingWrite } from '../../src/storage/mysql/store/pending-write.ts';
 import type { ObjectRow } from '../../src/storage/row.ts';
 import { useDatabase } from '../support/databases.ts';
 import { MemoryStorage } from '../support/memory-storage.ts';
@@ -111,7 +111,8 @@ for (const flavour of ['mysql', 'mariadb'] as const) {
       const pool = new MysqlPool(database().options, systemClock);
       for (const version of ['9', '10']) {
         const older = aModelRow({ uid: 'checked', resourceVersion: version }, { algorithm: 'older' });
-        const { parameters } = pendingWrite(older, { statement: 'write', state: 'live' }, new Date());
+        const pending = pendingWrite(older, { statement: 'write', state: 'live' });
+        const parameters = parametersFor(pending, older.uid, new Date());
         const { write } = statementsFor(modelKind);
         await assert.rejects(
           pool.transaction((session) => session.execute(write(1), parameters)),

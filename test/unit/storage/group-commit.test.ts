@@ -10,7 +10,7 @@ import { aModelRow } from '../../support/objects.ts';
 
 const ROWS = 128;
 const write = (index: number) =>
-  pendingWrite(aModelRow({ uid: `uid-${index}` }), { statement: 'write', state: 'live' }, new Date());
+  pendingWrite(aModelRow({ uid: `uid-${index}` }), { statement: 'write', state: 'live' });
 
 const settings = {
   lanes: 1,

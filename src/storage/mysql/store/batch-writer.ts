@@ -6,11 +6,12 @@
 // which fails if another writer was faster; then the transaction starts over and finds the row. A row that was there is
 // upserted under the version check, which must count two affected rows for each: were the comparison here and the check
 // in SQL ever of different opinion, the transaction would be given up rather than report a wrong outcome.
+import type { KindDefinition } from '../../../api/kind.ts';
 import { StorageContentionError } from '../../errors.ts';
 import type { WriteOutcome } from '../../metadata-storage.ts';
 import { chunks, refuseTooLarge, statementBytes } from '../chunks.ts';
 import type { SqlSession } from '../pool.ts';
-import { type KindStatements, type PairStatements, statementsFor } from '../schema/statements.ts';
+import { type KindStatements, OWN_UPDATE_SQL, type PairStatements, statementsFor } from '../schema/statements.ts';
 import type { TableNaming } from '../schema/table-naming.ts';
 import { toSqlTime } from '../sql-time.ts';
 import { addPairs, type PairChange, writePairs } from './pair-writer.ts';
@@ -24,6 +25,10 @@ export interface BatchOptions {
   readonly naming?: TableNaming;
   /** Told of each new row that could not have the key it was to have. */
   readonly onTaken?: (write: PendingWrite, key: string) => void;
+  /** Asked once the rows are locked: the time of the write, as readers of the change feed see it. */
+  readonly now: () => Date;
+  /** Whether it may have been written before, at a time that is not known: then its row gets the time of now. */
+  readonly isRepeated?: (write: PendingWrite) => boolean;
 }
 
 /**
@@ -32,7 +37,7 @@ export interface BatchOptions {
 export async function writeBatch(
   session: SqlSession,
   writes: readonly PendingWrite[],
-  { naming, onTaken }: BatchOptions = {},
+  { naming, onTaken, now, isRepeated = () => false }: BatchOptions,
 ): Promise<readonly WriteOutcome[]> {
   const outcomes = new Map<PendingWrite, WriteOutcome>();
   const byKind = [...Map.groupBy(writes, ({ row }) => row.kind)].sort(([left], [right]) =>
@@ -42,21 +47,40 @@ export async function writeBatch(
     const sorted = ofKind.toSorted((left, right) => compare(left.row.uid, right.row.uid));
     const named = (await naming?.of(session, kind)) ?? kind;
     const placed = await place(session, named, sorted);
-    await writePlaced(session, statementsFor(named), placed);
+    const at = now();
+    await writePlaced(session, statementsFor(named), placed, at);
+    const repeated = placed.filter((one) => outcomeOf(one) === 'unchanged' && isRepeated(one.write));
+    await noteAgain(session, named, repeated, at);
     for (const one of placed) outcomes.set(one.write, outcomeOf(one));
     for (const { write, taken } of placed) if (taken !== undefined) onTaken?.(write, taken);
   }
   return writes.map((write) => outcomes.get(write) ?? 'stale');
 }
 
-async function writePlaced(session: SqlSession, statements: KindStatements, placed: readonly Placed[]): Promise<void> {
+async function noteAgain(
+  session: SqlSession,
+  { table }: KindDefinition,
+  placed: readonly Placed[],
+  at: Date,
+): Promise<void> {
+  const time = toSqlTime(at.toISOString());
+  for (const { key } of placed)
+    await session.execute(`UPDATE \`${table}\` SET ${OWN_UPDATE_SQL} WHERE \`uid\` = ?`, [time, time, key]);
+}
+
+async function writePlaced(
+  session: SqlSession,
+  statements: KindStatements,
+  placed: readonly Placed[],
+  at: Date,
+): Promise<void> {
   const withOutcome = (wanted: WriteOutcome): Placed[] => placed.filter((one) => outcomeOf(one) === wanted);
   const inserted = withOutcome('inserted');
   const updated = withOutcome('updated');
-  await writeRows(session, inserted, statements.insert, 1);
+  await writeRows(session, inserted, { statement: statements.insert, affectedPerRow: 1, at });
   for (const statement of ['write', 'finish'] as const) {
     const rows = updated.filter(({ write }) => write.statement === statement);
-    await writeRows(session, rows, statements[statement], 2);
+    await writeRows(session, rows, { statement: statements[statement], affectedPerRow: 2, at });
   }
   await writeAllPairs(session, statements, { inserted, updated });
 }
@@ -71,11 +95,16 @@ function outcomeOf({ write, stored }: Placed): WriteOutcome {
   return difference > 0n || moves ? 'updated' : 'unchanged';
 }
 
+interface RowStatement {
+  readonly statement: (rows: number) => string;
+  readonly affectedPerRow: number;
+  readonly at: Date;
+}
+
 async function writeRows(
   session: SqlSession,
   placed: readonly Placed[],
-  statement: (rows: number) => string,
-  affectedPerRow: number,
+  { statement, affectedPerRow, at }: RowStatement,
 ): Promise<void> {
   const limits = {
     bytesOf: ({ write }: Placed) => write.mainBytes,
@@ -84,7 +113,7 @@ async function writeRows(
   };
   for (const chunk of chunks(placed, limits)) {
     refuseTooLarge(session, chunk[0]?.write.mainBytes ?? 0);
-    const parameters = chunk.flatMap(({ write, key }) => parametersFor(write, key));
+    const parameters = chunk.flatMap(({ write, key }) => parametersFor(write, key, at));
     const affected = await session.execute(statement(chunk.length), parameters);
     if (affected !== chunk.length * affectedPerRow) {
       throw new StorageContentionError('a row changed between its lock and its write', undefined);

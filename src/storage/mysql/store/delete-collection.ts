@@ -40,7 +40,7 @@ export async function deleteCollection(
     if (uids.length === 0) return { deleted, remaining: 'none' };
     if (limit === 0) return { deleted, remaining: 'some' };
     deleted += await sessions.write((session) =>
-      deletePage(session, kind, { condition, uids, at, now: sessions.clock.now() }),
+      deletePage(session, kind, { condition, uids, at, now: () => sessions.clock.now() }),
     );
   }
 }
@@ -73,8 +73,8 @@ interface Page {
   readonly condition: SqlCondition;
   readonly uids: readonly string[];
   readonly at: Date;
-  /** Of this page: readers of what changed have gone on by the time a later page is written. */
-  readonly now: Date;
+  /** Asked once the rows of this page are locked: readers of what changed go on meanwhile. */
+  readonly now: () => Date;
 }
 
 async function deletePage(
@@ -89,12 +89,13 @@ async function deletePage(
     [...uids, ...condition.parameters],
   );
   if (still.length === 0) return 0;
+  const noted = now();
   await session.execute(
     `UPDATE \`${kind.table}\` SET \`row_state\` = ?, \`delete_time\` = ?, ${OWN_UPDATE_SQL}, ` +
       `\`evict_time\` = NULL, \`evict_request_time\` = NULL WHERE \`uid\` IN (${still.map(() => '?').join(', ')})`,
     [
       rowStateNumber('deleted'),
-      ...[at, now, now].map((time) => toSqlTime(time.toISOString())),
+      ...[at, noted, noted].map((time) => toSqlTime(time.toISOString())),
       ...still.map(([uid]) => String(uid)),
     ],
   );

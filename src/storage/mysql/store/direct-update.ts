@@ -14,7 +14,8 @@ import { pairsHash } from './pending-write.ts';
 export interface DirectUpdate {
   readonly target: UpdateTarget;
   readonly change: MetadataChange;
-  readonly now: Date;
+  /** Asked once the row is locked. */
+  readonly now: () => Date;
 }
 
 /** The new resourceVersion. */
@@ -39,7 +40,7 @@ export async function updateMetadata(
       '`proto` = ?, `labels_hash` = ?, `annotations_hash` = ? WHERE `uid` = ?',
     [
       next.resourceVersion,
-      toSqlTime(now.toISOString()),
+      toSqlTime(now().toISOString()),
       next.json,
       next.contentHash,
       next.proto,

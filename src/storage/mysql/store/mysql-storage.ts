@@ -47,7 +47,8 @@ import { readServerHistory, type ServerHistory } from '../server-history.ts';
 import { refuseOldServer } from '../server-version.ts';
 import { toSqlTime } from '../sql-time.ts';
 import { backfillPage } from './backfill.ts';
-import { writeBatch } from './batch-writer.ts';
+import { type BatchOptions, writeBatch } from './batch-writer.ts';
+import { CommitTimes } from './commit-times.ts';
 import { deleteCollection } from './delete-collection.ts';
 import { updateMetadata } from './direct-update.ts';
 import { GroupCommit } from './group-commit.ts';
@@ -129,9 +130,12 @@ export class MysqlMetadataStorage implements MetadataStorage {
     this.#reads = new MysqlReads(this.#pool, this.#naming, this.#own);
     this.#clock = clock;
     this.#madeMs = clock.monotonicMs();
+    const times = new CommitTimes(clock);
     this.#commits = new GroupCommit({
       commit: (writes) =>
-        this.#observed(writes.length, () => this.#gated((session) => this.#writeBatch(session, writes))),
+        times.around(writes, (at) =>
+          this.#observed(writes.length, () => this.#gated((session) => this.#writeBatch(session, writes, at))),
+        ),
       lanes: Math.max(1, Math.min(LANES, options.maxOpenConns - 1)),
       batch: BATCH,
       lingerMs: LINGER_MS,
@@ -145,6 +149,9 @@ export class MysqlMetadataStorage implements MetadataStorage {
   get connections(): { readonly used: number; readonly most: number } {
     return { used: this.#pool.used, most: this.#pool.most };
   }
+
+  /** Asked for when a row is locked: what its change is dated by. */
+  readonly #now = (): Date => this.#clock.now();
 
   async #observed<T>(rows: number, commit: () => Promise<T>): Promise<T> {
     const started = this.#clock.monotonicMs();
@@ -181,8 +188,8 @@ export class MysqlMetadataStorage implements MetadataStorage {
   }
 
   markMissedDelete(kind: KindDefinition, object: MissedDelete, at: Date, reason: string): Promise<WriteOutcome> {
-    const now = this.#clock.now();
-    return this.#gatedOf(kind, (session, named) => markMissedDelete(session, named, object, { at, now, reason }));
+    const ended = { at, now: this.#now, reason };
+    return this.#gatedOf(kind, (session, named) => markMissedDelete(session, named, object, ended));
   }
 
   async deleteCollection(
@@ -206,8 +213,7 @@ export class MysqlMetadataStorage implements MetadataStorage {
     target: UpdateTarget,
     change: MetadataChange,
   ): Promise<{ resourceVersion: string }> {
-    const now = this.#clock.now();
-    const update = { target, change, now };
+    const update = { target, change, now: this.#now };
     return { resourceVersion: await this.#gatedOf(kind, (session, named) => updateMetadata(session, named, update)) };
   }
 
@@ -240,9 +246,9 @@ export class MysqlMetadataStorage implements MetadataStorage {
       as.state === 'live'
         ? { statement: 'write', state: 'live' }
         : { statement: 'write', state: 'evicting', evictRequestTime: as.at };
-    const write = pendingWrite(row, ending, this.#clock.now());
+    const write = pendingWrite(row, ending);
     return this.#gatedOf(row.kind, (session, named) =>
-      replaceRow(session, { ...write, row: { ...row, kind: named } }, expectedResourceVersion),
+      replaceRow(session, { ...write, row: { ...row, kind: named } }, expectedResourceVersion, this.#now),
     );
   }
 
@@ -375,7 +381,7 @@ export class MysqlMetadataStorage implements MetadataStorage {
   }
 
   async #write(row: ObjectRow, ending: Ending): Promise<WriteOutcome> {
-    const write = pendingWrite(row, ending, this.#clock.now(), row.gateClosing ?? this.#closing);
+    const write = pendingWrite(row, ending, row.gateClosing ?? this.#closing);
     const outcome = await this.#watched(() => this.#commits.submit(write));
     if (row.unfit !== undefined && (outcome === 'inserted' || outcome === 'updated'))
       this.#observers.onUnfit?.(row.kind, row.unfit);
@@ -390,11 +396,15 @@ export class MysqlMetadataStorage implements MetadataStorage {
   }
 
   /** Called after the gate was passed. */
-  async #writeBatch(session: SqlSession, writes: readonly PendingWrite[]): Promise<readonly WriteOutcome[]> {
+  async #writeBatch(
+    session: SqlSession,
+    writes: readonly PendingWrite[],
+    times: Pick<BatchOptions, 'now' | 'isRepeated'>,
+  ): Promise<readonly WriteOutcome[]> {
     const isOld = ({ closing = this.#firstClosing }: PendingWrite): boolean => closing !== this.#closing;
     if (this.#gateHolder === undefined && writes.some(isOld)) throw new GateMovedError();
     const onTaken = ({ row }: PendingWrite, key: string): void => this.#observers.onKeyTaken?.(row, key);
-    return writeBatch(session, writes, { naming: this.#naming, onTaken });
+    return writeBatch(session, writes, { naming: this.#naming, onTaken, ...times });
   }
 
   #watched<T>(write: () => Promise<T>): Promise<T> {
@@ -405,7 +415,12 @@ export class MysqlMetadataStorage implements MetadataStorage {
 // The one write that the version check does not hold back: for a row that is damaged, or newer than the cluster that it
 // is a copy of.
 /** Takes the row out and writes it anew, if it still is the row that the repair was decided on. */
-export async function replaceRow(session: SqlSession, write: PendingWrite, expected: string): Promise<WriteOutcome> {
+export async function replaceRow(
+  session: SqlSession,
+  write: PendingWrite,
+  expected: string,
+  now: () => Date,
+): Promise<WriteOutcome> {
   const { kind, uid } = write.row;
   const key = await keyOf(session, kind, uid);
   const [stored] = await session.query(
@@ -414,7 +429,7 @@ export async function replaceRow(session: SqlSession, write: PendingWrite, expec
   );
   if (stored === undefined || String(stored[0]) !== expected) return 'stale';
   await removeRow(session, kind, key);
-  await writeBatch(session, [{ ...write, row: { ...write.row, key } }]);
+  await writeBatch(session, [{ ...write, row: { ...write.row, key } }], { now });
   return 'updated';
 }
 
@@ -427,7 +442,7 @@ export async function markMissedDelete(
   session: SqlSession,
   kind: KindDefinition,
   { uid, resourceVersion, keptBefore }: MissedDelete,
-  { at, now, reason }: { readonly at: Date; readonly now: Date; readonly reason: string },
+  { at, now, reason }: { readonly at: Date; readonly now: () => Date; readonly reason: string },
 ): Promise<WriteOutcome> {
   const key = await keyOf(session, kind, uid);
   const [stored] = await session.query(
@@ -442,9 +457,10 @@ export async function markMissedDelete(
   const archived = Number(stored[3]) === 1 && (kind.immutable || stored[4] === 'true');
   const kept = evicting || archived || Number(stored[2]) === 1;
   const [state, time] = kept ? (['evicted', 'evict_time'] as const) : (['deleted', 'delete_time'] as const);
+  const noted = now();
   await session.execute(
     `UPDATE \`${kind.table}\` SET \`row_state\` = ?, \`${time}\` = ?, ${OWN_UPDATE_SQL}, \`delete_reason\` = ? WHERE \`uid\` = ?`,
-    [rowStateNumber(state), ...[at, now, now].map((one) => toSqlTime(one.toISOString())), cut(reason), key],
+    [rowStateNumber(state), ...[at, noted, noted].map((one) => toSqlTime(one.toISOString())), cut(reason), key],
   );
   return 'updated';
 }

@@ -30,7 +30,7 @@ export interface PendingWrite {
   readonly closing: string | undefined;
   readonly labels: HashedPairs;
   readonly annotations: HashedPairs;
-  /** In the order of `parameterColumns`. */
+  /** In the order of `parameterColumns`, without the times. */
   readonly parameters: readonly SqlParameter[];
   /** Of the main row; what it costs in a packet. */
   readonly mainBytes: number;
@@ -43,11 +43,14 @@ const ROW_OVERHEAD_BYTES = 1024;
 /** A character of the json text takes at most three bytes on the wire (four for a pair of two). */
 const BYTES_PER_CHARACTER = 3;
 
-export function pendingWrite(row: ObjectRow, ending: Ending, now: Date, closing?: string): PendingWrite {
+/** Where the two times of the write are among the parameters: it has them when it is written, however long it has waited. */
+const TIMES_AT = 10;
+const NO_TIMES = [null, null] as const;
+
+export function pendingWrite(row: ObjectRow, ending: Ending, closing?: string): PendingWrite {
   const labels = hashedPairs(row.labels);
   const annotations = hashedPairs(row.annotations);
   const state = rowStateNumber(ending.state);
-  const updated = toSqlTime(now.toISOString());
   const mainBytes = Buffer.byteLength(row.json) + row.proto.byteLength + ROW_OVERHEAD_BYTES;
   return {
     row,
@@ -66,8 +69,7 @@ export function pendingWrite(row: ObjectRow, ending: Ending, now: Date, closing?
       labels.hash,
       annotations.hash,
       toSqlTime(row.createTime),
-      updated,
-      updated,
+      ...NO_TIMES,
       row.proto,
       row.json,
       ...indexedValues(row),
@@ -82,10 +84,12 @@ export function pendingWrite(row: ObjectRow, ending: Ending, now: Date, closing?
   };
 }
 
-/** The parameters of the write for a row of this key. */
-export function parametersFor({ row, parameters }: PendingWrite, key: string): readonly SqlParameter[] {
+/** The parameters of the write for a row of this key, written at this time. */
+export function parametersFor({ row, parameters }: PendingWrite, key: string, now: Date): readonly SqlParameter[] {
   const keys = keyParameters(row, key);
-  return parameters[0] === key ? parameters : [...keys, ...parameters.slice(keys.length)];
+  const time = toSqlTime(now.toISOString());
+  const rest = parameters.slice(TIMES_AT + NO_TIMES.length);
+  return [...keys, ...parameters.slice(keys.length, TIMES_AT), time, time, ...rest];
 }
 
 function keyParameters({ uid }: Pick<ObjectRow, 'uid'>, key: string): readonly SqlParameter[] {
