@@ -22,7 +22,7 @@ export class ServerMetrics {
   }
 }
 
-const methods: readonly string[] = ['GET', 'POST', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS'];
+const methods: readonly string[] = ['GET', 'POST', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS', 'WATCH'];
 const QUERY_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 
 export interface AnsweredQuery {

@@ -10,6 +10,7 @@ import { type Context, sendText, type User } from './context.ts';
 import { sendDocument, sendJson } from './documents.ts';
 import { QueryError, queryErrorOf, statusObject } from './errors.ts';
 import { answerGenerator, GENERATOR_PATH } from './generator.ts';
+import { isWatch } from './list-request.ts';
 import { GROUP_PATH, STORED_GROUP, STORED_GROUP_VERSION } from './names.ts';
 import { OPENAPI_PATH, OpenApi, type OpenApiText, openApiIndex } from './openapi.ts';
 import type { QueryAppOptions } from './options.ts';
@@ -39,9 +40,9 @@ export function createQueryApp(options: QueryAppOptions): Express {
     const user = await time.within(options.authenticator.authenticate(request, time.signal));
     response.locals['user'] = user.name;
     refuseTooOften(user, rates);
-    takePlace(user, response, places);
+    const leavePlace = takePlace(user, response, places);
     const query = new URLSearchParams(request.url.split('?')[1] ?? '');
-    const context = { request, response, user, time, query };
+    const context = { request, response, user, time, query, leavePlace };
     if (await sendDescription(context, openApi)) return;
     if (request.path === GENERATOR_PATH) await answerGenerator(context, options);
     else await resources.answer(context);
@@ -92,14 +93,20 @@ function sendOpenApi({ headers }: Request, response: Response, { text, etag }: O
 /** Characters of a query in the log. */
 const MOST_LOGGED = 1000;
 
-/** Until the answer has been read, or its reader is gone. */
-function takePlace({ name }: User, response: Response, places: Places): void {
-  if (response.closed) return;
+/** Until the answer has been read, its reader is gone, or the place is left. */
+function takePlace({ name }: User, response: Response, places: Places): () => void {
+  if (response.closed) return () => undefined;
   if (!places.tryTake(name)) {
     const message = `User "${name}" has as many requests under way as there is room for; try again`;
     throw new QueryError('TooManyRequests', message, { retryAfterSeconds: 1 });
   }
-  response.once('close', () => places.give(name));
+  let held = true;
+  const leave = (): void => {
+    if (held) places.give(name);
+    held = false;
+  };
+  response.once('close', leave);
+  return leave;
 }
 
 /**
@@ -113,15 +120,27 @@ function audited({ logger, clock, onAnswered }: QueryAppOptions): express.Reques
     response.once('close', () => {
       const durationMs = Math.round(clock.monotonicMs() - started);
       const complete = response.writableFinished;
-      const { method, path } = request;
+      const query = request.url.split('?')[1] ?? '';
+      // It lasts as long as the client likes, which says nothing about how fast it was.
+      const method = isWatch(new URLSearchParams(query)) ? 'WATCH' : request.method;
+      const { path } = request;
       const { statusCode: status } = response;
       onAnswered?.({ method, code: status, seconds: durationMs / 1000 });
       const user = (response.locals['user'] as string | undefined) ?? '';
       const more = user !== '' && status < 400 ? {} : lines.take(`${status} ${user}`);
       if (more === undefined) return;
-      const asked = (request.url.split('?')[1] ?? '').slice(0, MOST_LOGGED);
       const from = request.socket.remoteAddress ?? '';
-      const line = { method, path, query: asked, user, from, status, durationMs, complete, ...more };
+      const line = {
+        method,
+        path,
+        query: query.slice(0, MOST_LOGGED),
+        user,
+        from,
+        status,
+        durationMs,
+        complete,
+        ...more,
+      };
       logger.info(line, 'Answered');
     });
     next();

@@ -13,7 +13,7 @@ import type { User } from './context.ts';
 import { QueryError } from './errors.ts';
 import type { Questions } from './questions.ts';
 
-export type Verb = 'get' | 'list' | 'create' | 'patch' | 'delete' | 'deletecollection';
+export type Verb = 'get' | 'list' | 'watch' | 'create' | 'patch' | 'delete' | 'deletecollection';
 
 export interface Access {
   readonly verb: Verb;

@@ -11,7 +11,7 @@ import type { Collection } from './paths.ts';
  * The feed ends this long before now. A transaction notes its time before it commits, so that one with an earlier time
  * may appear after one with a later; until this long after, nothing is promised to be in order.
  */
-const SETTLE_MS = 10_000;
+export const SETTLE_MS = 10_000;
 const MOST = 500;
 const UPDATED = 'metadata.updateTimestamp';
 

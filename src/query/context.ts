@@ -18,6 +18,8 @@ export interface Context {
   readonly user: User;
   readonly time: RequestTime;
   readonly query: URLSearchParams;
+  /** Lets other requests have its place: what follows is a watch, which has limits of its own. */
+  readonly leavePlace: () => void;
 }
 
 export function sendJson({ response, time }: Pick<Context, 'response' | 'time'>, document: object, status = 200): void {
@@ -56,15 +58,15 @@ export class JsonStream {
 
   async write(text: string): Promise<void> {
     this.#pending += text;
-    if (this.#pending.length >= PIECE) await this.#flush();
+    if (this.#pending.length >= PIECE) await this.flush();
   }
 
   async end(): Promise<void> {
-    await this.#flush();
+    await this.flush();
     this.#out.end();
   }
 
-  async #flush(): Promise<void> {
+  async flush(): Promise<void> {
     const piece = this.#pending;
     this.#pending = '';
     if (piece === '' || this.#out.write(piece)) return;

@@ -20,6 +20,7 @@ const statusOf = {
   MethodNotAllowed: 405,
   NotAcceptable: 406,
   Conflict: 409,
+  Expired: 410,
   RequestEntityTooLarge: 413,
   UnsupportedMediaType: 415,
   TooManyRequests: 429,

@@ -7,6 +7,7 @@ import type { MetadataStorage, StoredPosition } from '../storage/metadata-storag
 import { BoundedCache } from './bounded-cache.ts';
 import { QueryError } from './errors.ts';
 import type { RequestTime } from './request-time.ts';
+import { readMoment } from './watch/moments.ts';
 
 export const POSITION_HEADER = 'Ingester-Position';
 export const LAG_HEADER = 'Ingester-Lag-Seconds';
@@ -76,7 +77,8 @@ export class Freshness {
   ): Promise<StoredPosition | undefined> {
     for (;;) {
       const position = await time.within(this.position(kind, time.signal));
-      if (minimum === undefined) return position;
+      // A moment is of this store, and past.
+      if (minimum === undefined || readMoment(minimum) !== undefined) return position;
       if (position !== undefined && BigInt(position.resourceVersion) >= BigInt(minimum)) return position;
       await sleep(this.#options.clock, POLL_MS, time.signal);
       if (!time.signal.aborted) continue;

@@ -44,7 +44,16 @@ export interface ListRequest {
 }
 
 /** What is asked for; each takes parameters of its own. */
-export type Asked = 'list' | 'aggregate' | 'changes' | 'deletion' | 'object' | 'incarnations' | 'queries' | 'summary';
+export type Asked =
+  | 'list'
+  | 'watch'
+  | 'aggregate'
+  | 'changes'
+  | 'deletion'
+  | 'object'
+  | 'incarnations'
+  | 'queries'
+  | 'summary';
 
 /** What clients send that changes nothing here. */
 const accepted = new Set([
@@ -59,13 +68,14 @@ const accepted = new Set([
 const everywhere: readonly Asked[] = ['list', 'aggregate', 'changes', 'object', 'incarnations'];
 const many: readonly Asked[] = ['list', 'changes'];
 const selecting: readonly Asked[] = [...many, 'aggregate', 'deletion'];
+const watched: readonly Asked[] = ['watch'];
 
 const known: Readonly<Record<string, readonly Asked[]>> = {
   limit: selecting,
   continue: ['list'],
-  labelSelector: selecting,
-  fieldSelector: selecting,
-  source: ['list', 'aggregate'],
+  labelSelector: [...selecting, ...watched],
+  fieldSelector: [...selecting, ...watched],
+  source: ['list', 'aggregate', ...watched],
   orderBy: ['list'],
   namePrefix: [...many, 'aggregate'],
   where: [...many, 'aggregate'],
@@ -78,16 +88,17 @@ const known: Readonly<Record<string, readonly Asked[]>> = {
   count: ['list'],
   template: ['list'],
   uid: ['list', 'changes', 'object'],
-  resourceVersion: everywhere,
-  resourceVersionMatch: everywhere,
+  resourceVersion: [...everywhere, ...watched],
+  resourceVersionMatch: [...everywhere, ...watched],
   minResourceVersion: everywhere,
-  includeObject: everywhere,
+  includeObject: [...everywhere, ...watched],
   since: ['changes'],
   groupBy: ['aggregate'],
   min: ['aggregate'],
   max: ['aggregate'],
   p50: ['aggregate'],
-  watch: everywhere,
+  watch: [...everywhere, ...watched],
+  sendInitialEvents: watched,
   dryRun: ['deletion'],
   propagationPolicy: ['deletion'],
   gracePeriodSeconds: ['deletion'],
@@ -97,7 +108,7 @@ const known: Readonly<Record<string, readonly Asked[]>> = {
 const PARAMETER = 'param.';
 
 export function parseListRequest(query: URLSearchParams, asked: Asked): ListRequest {
-  refuseWatch(query);
+  if (asked !== 'watch') refuseWatch(query);
   const reader = new ParameterReader(query, asked);
   const { source, fields } = selected(query, reader, asked);
   const request: ListRequest = {
@@ -153,11 +164,15 @@ export function refuseParameters(query: URLSearchParams, allowed: readonly strin
   throw new QueryError('BadRequest', `parameter "${strange[0]?.slice(0, 100)}" is not known here; known are ${list}`);
 }
 
+export function isWatch(query: URLSearchParams): boolean {
+  return ['1', 'true'].includes(query.get('watch') ?? '');
+}
+
 function refuseWatch(query: URLSearchParams): void {
-  if (!['1', 'true'].includes(query.get('watch') ?? '')) return;
+  if (!isWatch(query)) return;
   throw new QueryError(
     'MethodNotAllowed',
-    'stored objects cannot be watched: watch the live ones in michelangelo.api, or ask for the same path with -/changes',
+    'this cannot be watched: watch the list of the kind, with fieldSelector=metadata.name=... for one object',
   );
 }
 

@@ -13,7 +13,7 @@ export interface ListAnswer {
   readonly kind: KindDefinition;
   readonly shape: Shape;
   readonly includeObject: IncludeObject;
-  /** Position of the store, the list's resourceVersion. */
+  /** Of the list: where a watch goes on. Of a feed or incarnations: the position of the store. */
   readonly resourceVersion: string;
   /** Objects that were passed over. */
   readonly offset?: number;

@@ -2,17 +2,24 @@ import type { KindDefinition } from '../api/kind.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import type { KubeClient } from '../kube/client.ts';
-import type { MetadataStorage } from '../storage/metadata-storage.ts';
+import type { ChangeReads } from '../storage/changes.ts';
+import type { MetadataStorage, StorageReads } from '../storage/metadata-storage.ts';
 import type { QueryTemplates } from '../storage/query-templates.ts';
 import type { Authenticator } from './authenticate.ts';
 import type { Authorizer } from './authorize.ts';
 import type { TimeLimits } from './request-time.ts';
 import type { QueryWrites } from './write-port.ts';
 
+/** Reads of a watch beside those of a list. */
+export interface QueryStorage extends MetadataStorage {
+  until(signal: AbortSignal): StorageReads & ChangeReads;
+  readonly gateState?: string | undefined;
+}
+
 /** What the query API is made of. */
 export interface QueryAppOptions {
   readonly kinds: readonly KindDefinition[];
-  readonly storage: MetadataStorage;
+  readonly storage: QueryStorage;
   readonly templates: Pick<QueryTemplates, 'bind' | 'forKind'>;
   readonly client: KubeClient;
   readonly writes: QueryWrites;
@@ -21,6 +28,8 @@ export interface QueryAppOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly limits: QueryLimits;
+  /** Ends the watches. */
+  readonly stopping?: AbortSignal;
   /** Told of each request once its answer is over. */
   readonly onAnswered?: (answer: { readonly method: string; readonly code: number; readonly seconds: number }) => void;
 }

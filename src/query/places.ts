@@ -9,13 +9,16 @@ interface Waiter {
 
 export class Places {
   readonly #most: number;
+  readonly #mostEach: number;
   /** Places held, by user; users without one are left out. */
   readonly #held = new Map<string, number>();
   readonly #waiting = new Set<Waiter>();
   #free: number;
 
-  constructor(most: number) {
+  /** `mostEach`: of one user, however many are free. */
+  constructor(most: number, mostEach: number = most) {
     this.#most = most;
+    this.#mostEach = mostEach;
     this.#free = most;
   }
 
@@ -27,7 +30,7 @@ export class Places {
   tryTake(user: string): boolean {
     const held = this.#held.get(user) ?? 0;
     const has = held === 0 ? this.#free > 0 : held * 2 < this.#free;
-    if (!has) return false;
+    if (!has || held >= this.#mostEach) return false;
     this.#held.set(user, held + 1);
     this.#free -= 1;
     return true;

@@ -14,6 +14,7 @@ import { negotiateShape } from './negotiate.ts';
 import type { QueryAppOptions } from './options.ts';
 import type { Collection, ObjectTarget } from './paths.ts';
 import { parseSearch } from './search.ts';
+import { momentOf } from './watch/moments.ts';
 
 /** Most incarnations of one name in an answer. */
 const MOST_INCARNATIONS = 1000;
@@ -56,14 +57,15 @@ export class Reader {
     const shape = negotiateShape(context.request.headers.accept);
     const storage = this.#options.storage.until(time.signal);
     const query = listQuery(listed, among, asked, templates);
-    const position = await this.#freshness.tell(kind, asked.minResourceVersion, context);
+    await this.#freshness.tell(kind, asked.minResourceVersion, context);
+    const resourceVersion = String(momentOf(this.#options.clock.now()));
     const start = await time.within(tokenAfter(storage, kind, query, asked.offset));
     const within = <T>(work: Promise<T>): Promise<T> => time.within(work);
     const pages =
       start === 'end'
         ? onePage([])
         : readPages(storage, kind, { ...query, ...start }, { limit: asked.limit ?? query.limit, within });
-    const answer = { kind, shape, includeObject: asked.includeObject, resourceVersion: position, offset: asked.offset };
+    const answer = { kind, shape, includeObject: asked.includeObject, resourceVersion, offset: asked.offset };
     await this.#send(context, answer, pages);
   }
 

@@ -14,6 +14,7 @@ export interface TimeLimits {
 export class RequestTime {
   readonly #stop = new AbortController();
   readonly #cancelFirst: () => void;
+  readonly #cancelWhole: () => void;
 
   constructor(clock: Clock, { firstMs, wholeMs }: TimeLimits, response: ServerResponse) {
     const over = (what: string, limitMs: number) => (): void => {
@@ -22,14 +23,14 @@ export class RequestTime {
     };
     this.#cancelFirst = clock.schedule(firstMs, over('the answer', firstMs));
     const endWhole = over('the whole answer', wholeMs);
-    const cancelWhole = clock.schedule(wholeMs, () => {
+    this.#cancelWhole = clock.schedule(wholeMs, () => {
       endWhole();
       // What has been written already can only be broken off.
       if (response.headersSent) response.destroy();
     });
     response.once('close', () => {
       this.begun();
-      cancelWhole();
+      this.#cancelWhole();
       this.#stop.abort(new DOMException('the client went away', 'AbortError'));
     });
   }
@@ -41,6 +42,12 @@ export class RequestTime {
   /** The first byte is on its way. */
   begun(): void {
     this.#cancelFirst();
+  }
+
+  /** The answer is a watch, which has an end of its own. */
+  lasting(): void {
+    this.begun();
+    this.#cancelWhole();
   }
 
   /** The result of the work, or the error that says that the time is over. */

@@ -2,11 +2,12 @@
 
 import type { Context } from './context.ts';
 import { QueryError } from './errors.ts';
-import { refuseParameters } from './list-request.ts';
+import { isWatch, refuseParameters } from './list-request.ts';
 import type { QueryAppOptions } from './options.ts';
 import { type CollectionTarget, type ObjectTarget, parseTarget, type Target } from './paths.ts';
 import { Reader } from './reads.ts';
 import { Summary } from './summary.ts';
+import { Watches } from './watch/watches.ts';
 import { Writer } from './writes.ts';
 
 /** The methods of each thing. */
@@ -27,12 +28,14 @@ export class ResourceHandler {
   readonly #reader: Reader;
   readonly #writer: Writer;
   readonly #summary: Summary;
+  readonly #watches: Watches;
 
   constructor(options: QueryAppOptions) {
     this.#options = options;
     this.#reader = new Reader(options);
     this.#writer = new Writer(options);
     this.#summary = new Summary(options);
+    this.#watches = new Watches(options);
   }
 
   async answer(context: Context): Promise<void> {
@@ -65,7 +68,7 @@ export class ResourceHandler {
 
   #list(target: CollectionTarget, context: Context): Promise<void> {
     if (context.request.method === 'DELETE') return this.#writer.deleteCollection(target, context);
-    return this.#reader.list(target, context);
+    return isWatch(context.query) ? this.#watches.watch(target, context) : this.#reader.list(target, context);
   }
 
   #object(target: ObjectTarget, context: Context): Promise<void> {

@@ -23,7 +23,7 @@ export function prepareBatch(rows: readonly ObjectRow[], phase: 'insert' | 'upda
   if (first === undefined) return [];
   const statements: KindStatements = statementsFor(first.kind);
   const live = { statement: 'write', state: 'live' } as const;
-  const now = new Date();
+  const now = toSqlTime(new Date().toISOString());
   const mains = rows.map((row) => parametersFor(pendingWrite(row, live), row.uid, now));
   const pairsOf = (part: 'labels' | 'annotations') =>
     rows.flatMap((row) =>

@@ -112,7 +112,7 @@ for (const flavour of ['mysql', 'mariadb'] as const) {
       for (const version of ['9', '10']) {
         const older = aModelRow({ uid: 'checked', resourceVersion: version }, { algorithm: 'older' });
         const pending = pendingWrite(older, { statement: 'write', state: 'live' });
-        const parameters = parametersFor(pending, older.uid, new Date());
+        const parameters = parametersFor(pending, older.uid, '2026-01-01 00:00:00.000000');
         const { write } = statementsFor(modelKind);
         await assert.rejects(
           pool.transaction((session) => session.execute(write(1), parameters)),

@@ -11,13 +11,14 @@ export interface MemoryRow {
   readonly evictTime: string | undefined;
   readonly deleteReason: string | undefined;
   readonly adopted?: true;
+  readonly updateTime?: string;
 }
 
 export function toEntry(found: MemoryRow): MemoryEntry {
   return { row: found.row, stored: toStored(found) };
 }
 
-export function toStored({ row, state, deleteTime, evictTime }: MemoryRow): StoredObject {
+export function toStored({ row, state, deleteTime, evictTime, updateTime = '' }: MemoryRow): StoredObject {
   return {
     uid: row.uid,
     ...(row.key === undefined ? {} : { key: row.key }),
@@ -25,7 +26,7 @@ export function toStored({ row, state, deleteTime, evictTime }: MemoryRow): Stor
     name: row.name,
     resourceVersion: row.resourceVersion,
     state,
-    updateTime: '',
+    updateTime,
     deleteTime,
     evictTime,
     json: row.json,

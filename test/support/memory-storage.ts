@@ -11,6 +11,7 @@ import {
   type MetadataChange,
   type UpdateTarget,
 } from '../../src/storage/bulk.ts';
+import type { ChangedQuery, ChangedRow, ChangeReads } from '../../src/storage/changes.ts';
 import { changeMetadata } from '../../src/storage/direct-update.ts';
 import { GateClosedError, GateHeldError, StorageUnavailableError } from '../../src/storage/errors.ts';
 import type { ListQuery } from '../../src/storage/list-query.ts';
@@ -20,7 +21,6 @@ import type {
   ListPage,
   MetadataStorage,
   MissedDelete,
-  StorageReads,
   StoredIdentity,
   StoredObject,
   StoredPosition,
@@ -47,7 +47,7 @@ const live: Ending = {
 };
 
 /** MetadataStorage in memory, for unit tests; the contract suite holds it to what MySQL does. */
-export class MemoryStorage implements MetadataStorage {
+export class MemoryStorage implements MetadataStorage, ChangeReads {
   readonly #rows = new Map<string, MemoryRow>();
   /** Of rows whose key is not the uid, by what they would have under it. */
   readonly #otherIds = new Map<string, string>();
@@ -56,6 +56,8 @@ export class MemoryStorage implements MetadataStorage {
   #gateHolder: string | undefined;
   /** Names of the methods called, in order. */
   readonly calls: string[] = [];
+  /** Dates changes; without it they have no time, and `changed` finds none. */
+  now: (() => Date) | undefined;
   /** While true every call fails as if the server were down. */
   down = false;
 
@@ -92,7 +94,7 @@ export class MemoryStorage implements MetadataStorage {
         stored.state === 'evicting' || kept
           ? { state: 'evicted', evictTime: micros(at) }
           : { state: 'deleted', deleteTime: micros(at) };
-      this.#rows.set(key, { ...stored, ...end, deleteReason: reason });
+      this.#put(key, { ...stored, ...end, deleteReason: reason });
       return 'updated';
     });
   }
@@ -103,7 +105,7 @@ export class MemoryStorage implements MetadataStorage {
       const limit = identityLimit(query.limit ?? DEFAULT_COLLECTION);
       const found = this.#ofKind(kind).filter((one) => inCollection(kind, query, toEntry(one)));
       for (const { row } of found.slice(0, limit)) {
-        this.#rows.set(rowId(row), { ...live, row, state: 'deleted', deleteTime: micros(at) });
+        this.#put(rowId(row), { ...live, row, state: 'deleted', deleteTime: micros(at) });
       }
       return { deleted: Math.min(limit, found.length), remaining: found.length > limit ? 'some' : 'none' };
     });
@@ -118,7 +120,7 @@ export class MemoryStorage implements MetadataStorage {
       this.#passGate();
       const [key, stored] = this.#rowOf(kind, target.uid);
       const changed = changeMetadata(target, stored === undefined ? undefined : toStored(stored), change);
-      if (stored !== undefined) this.#rows.set(key, { ...stored, row: withMetadata(stored.row, changed) });
+      if (stored !== undefined) this.#put(key, { ...stored, row: withMetadata(stored.row, changed) });
       return { resourceVersion: changed.resourceVersion };
     });
   }
@@ -136,7 +138,7 @@ export class MemoryStorage implements MetadataStorage {
         let { scanned, changed, lastUid } = progress;
         for (const stored of rest.splice(0, size)) {
           const next = backfilled(stored.row);
-          this.#rows.set(rowId(stored.row), { ...stored, row: next.row });
+          this.#put(rowId(stored.row), { ...stored, row: next.row });
           scanned += 1;
           changed += Number(next.changed);
           lastUid = keyOf(stored.row);
@@ -157,7 +159,7 @@ export class MemoryStorage implements MetadataStorage {
       this.#passGate();
       const [id, stored] = this.#rowOf(row.kind, row.uid);
       if (stored?.row.resourceVersion !== expectedResourceVersion) return 'stale';
-      this.#rows.set(id, {
+      this.#put(id, {
         row: withKey(row, keyOf(stored.row)),
         ...live,
         state,
@@ -169,7 +171,7 @@ export class MemoryStorage implements MetadataStorage {
 
   /** What an adoption makes of an object that the original archived. */
   adopt(row: ObjectRow): void {
-    this.#rows.set(rowId(row), {
+    this.#put(rowId(row), {
       row,
       ...live,
       state: 'evicting',
@@ -289,8 +291,20 @@ export class MemoryStorage implements MetadataStorage {
     });
   }
 
-  until(_signal: AbortSignal): StorageReads {
+  until(_signal: AbortSignal): this {
     return this;
+  }
+
+  changed(kind: KindDefinition, { since, after, limit }: ChangedQuery): Promise<readonly ChangedRow[]> {
+    const compare = (left: ChangedRow, right: ChangedRow): number =>
+      compareTexts(left.updateTime, right.updateTime) || compareTexts(left.key, right.key);
+    return this.#answer('changed', () =>
+      this.#ofKind(kind)
+        .map(({ row, updateTime = '' }) => ({ key: keyOf(row), updateTime }))
+        .filter((row) => row.updateTime >= micros(new Date(since)) && (after === undefined || compare(row, after) > 0))
+        .sort(compare)
+        .slice(0, limit),
+    );
   }
 
   list(kind: KindDefinition, query: ListQuery): Promise<ListPage> {
@@ -364,7 +378,7 @@ export class MemoryStorage implements MetadataStorage {
     this.#rows.delete(underUid);
     if (squatter !== undefined) {
       const moved = withKey(squatter.row, squatter.row.uid);
-      this.#rows.set(rowId(moved), { ...squatter, row: moved });
+      this.#put(rowId(moved), { ...squatter, row: moved });
     }
     return row.uid;
   }
@@ -378,7 +392,7 @@ export class MemoryStorage implements MetadataStorage {
         if (newKey === undefined) return 'stale';
         const row = withKey(given, newKey);
         if (row.key !== undefined) this.#otherIds.set(key, rowId(row));
-        this.#rows.set(rowId(row), { row, ...end(undefined) });
+        this.#put(rowId(row), { row, ...end(undefined) });
         return 'inserted';
       }
       const row = withKey(given, keyOf(stored.row));
@@ -387,9 +401,13 @@ export class MemoryStorage implements MetadataStorage {
       const movesOn = rowStates.indexOf(next.state) > rowStates.indexOf(stored.state);
       if (newer < 0) return 'stale';
       if (newer === 0 && !movesOn) return 'unchanged';
-      this.#rows.set(key, next);
+      this.#put(key, next);
       return 'updated';
     });
+  }
+
+  #put(id: string, row: MemoryRow): void {
+    this.#rows.set(id, { ...row, updateTime: this.now === undefined ? '' : micros(this.now()) });
   }
 
   #answer<T>(call: string, work: () => T): Promise<T> {

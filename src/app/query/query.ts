@@ -71,6 +71,7 @@ export async function runQuery(configuration: Configuration, logger: Logger, sig
     clock,
     logger,
     limits: limitsOf(configuration),
+    stopping: signal,
     onAnswered: (answer) => metrics.query.answered(answer),
   });
   const inUse = tls.settings();

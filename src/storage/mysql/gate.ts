@@ -32,6 +32,8 @@ export interface Closing {
   readonly at: string;
   /** Milliseconds ago; Infinity where it never was. */
   readonly ageMs: number;
+  /** Who holds it closed. */
+  readonly holder: string | undefined;
 }
 
 export interface Pass {
@@ -100,7 +102,8 @@ async function readRow(session: SqlSession, sql: string, parameters: readonly st
 
 function closingOf(row: SqlRow): Closing {
   const at = textOf(row[5]);
-  return at === undefined ? { at: '', ageMs: Number.POSITIVE_INFINITY } : { at, ageMs: Number(row[6]) };
+  const holder = textOf(row[0]);
+  return at === undefined ? { at: '', ageMs: Number.POSITIVE_INFINITY, holder } : { at, ageMs: Number(row[6]), holder };
 }
 
 function textOf(value: unknown): string | undefined {

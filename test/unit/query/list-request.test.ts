@@ -79,7 +79,7 @@ describe('the parameters of a list', () => {
     assert.throws(() => parse('resourceVersion=17&resourceVersionMatch=Exact'), /resourceVersionMatch is one of/);
   });
 
-  it('refuses a watch, and names the alternative', () => {
-    assert.throws(() => parse('watch=true'), /watch the live ones in michelangelo.api/);
+  it('refuses to watch what is no list, and names the alternative', () => {
+    assert.throws(() => parse('watch=true'), /watch the list of the kind, with fieldSelector=metadata.name/);
   });
 });

@@ -1,6 +1,7 @@
 // The reads of MySQL, each on a connection of its own.
 import type { KindDefinition } from '../../../api/kind.ts';
 import type { Aggregate, AggregateQuery } from '../../aggregate.ts';
+import type { ChangedQuery, ChangedRow, ChangeReads } from '../../changes.ts';
 import type { ListQuery } from '../../list-query.ts';
 import type {
   IdentityQuery,
@@ -17,13 +18,14 @@ import type { OwnCluster } from '../clusters.ts';
 import type { MysqlPool, SqlSession } from '../pool.ts';
 import type { TableNaming } from '../schema/table-naming.ts';
 import { readAggregate } from './aggregate.ts';
+import { readChangedRows } from './changed-rows.ts';
 import { exactly, hasName } from './conditions.ts';
 import { readIdentities, readIncarnations, readTombstones } from './identities.ts';
 import { listObjects, readNamespaces } from './list.ts';
 import { readObject } from './object-reads.ts';
 import { readPositions } from './positions.ts';
 
-export class MysqlReads implements StorageReads {
+export class MysqlReads implements StorageReads, ChangeReads {
   readonly #pool: MysqlPool;
   readonly #naming: TableNaming;
   readonly #own: OwnCluster;
@@ -70,6 +72,10 @@ export class MysqlReads implements StorageReads {
 
   incarnations(kind: KindDefinition, namespace: string, name: string, limit: number): Promise<readonly Incarnation[]> {
     return this.#ofKind(kind, (session, named) => readIncarnations(session, named, { namespace, name, limit }));
+  }
+
+  changed(kind: KindDefinition, query: ChangedQuery): Promise<readonly ChangedRow[]> {
+    return this.#ofKind(kind, (session, named) => readChangedRows(session, named, query));
   }
 
   namespaces(kind: KindDefinition, limit: number): Promise<readonly string[]> {

@@ -26,7 +26,7 @@ export interface BatchOptions {
   /** Told of each new row that could not have the key it was to have. */
   readonly onTaken?: (write: PendingWrite, key: string) => void;
   /** Asked once the rows are locked: the time of the write, as readers of the change feed see it. */
-  readonly now: () => Date;
+  readonly now: () => string;
   /** Whether it may have been written before, at a time that is not known: then its row gets the time of now. */
   readonly isRepeated?: (write: PendingWrite) => boolean;
 }
@@ -61,9 +61,8 @@ async function noteAgain(
   session: SqlSession,
   { table }: KindDefinition,
   placed: readonly Placed[],
-  at: Date,
+  time: string,
 ): Promise<void> {
-  const time = toSqlTime(at.toISOString());
   for (const { key } of placed)
     await session.execute(`UPDATE \`${table}\` SET ${OWN_UPDATE_SQL} WHERE \`uid\` = ?`, [time, time, key]);
 }
@@ -72,7 +71,7 @@ async function writePlaced(
   session: SqlSession,
   statements: KindStatements,
   placed: readonly Placed[],
-  at: Date,
+  at: string,
 ): Promise<void> {
   const withOutcome = (wanted: WriteOutcome): Placed[] => placed.filter((one) => outcomeOf(one) === wanted);
   const inserted = withOutcome('inserted');
@@ -98,7 +97,7 @@ function outcomeOf({ write, stored }: Placed): WriteOutcome {
 interface RowStatement {
   readonly statement: (rows: number) => string;
   readonly affectedPerRow: number;
-  readonly at: Date;
+  readonly at: string;
 }
 
 async function writeRows(

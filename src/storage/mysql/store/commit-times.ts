@@ -3,6 +3,7 @@
 // time at which its rows were locked, and what may have been committed long after that is noted once more.
 import type { Clock } from '../../../base/clock.ts';
 import type { WriteOutcome } from '../../metadata-storage.ts';
+import { toSqlTime } from '../sql-time.ts';
 import type { BatchOptions } from './batch-writer.ts';
 import type { PendingWrite } from './pending-write.ts';
 
@@ -17,12 +18,23 @@ type Times = Pick<BatchOptions, 'now' | 'isRepeated'>;
 
 export class CommitTimes {
   readonly #clock: Clock;
+  #lastMicros = 0;
   /** What an attempt was begun for that has not succeeded since, by table and uid. */
   readonly #uncertain = new Set<string>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
+
+  /**
+   * The time of a change that is made now, as MySQL takes it. No two are the same: two changes of a row are told apart by it, and
+   * the clock knows milliseconds only.
+   */
+  readonly now = (): string => {
+    this.#lastMicros = Math.max(this.#clock.now().getTime() * 1000, this.#lastMicros + 1);
+    const milliseconds = new Date(Math.floor(this.#lastMicros / 1000)).toISOString().slice(0, -1);
+    return toSqlTime(`${milliseconds}${String(this.#lastMicros % 1000).padStart(3, '0')}Z`);
+  };
 
   /** Runs the transaction, again where it took too long; gives the outcomes of the first run. */
   async around(
@@ -34,9 +46,9 @@ export class CommitTimes {
     let outcomes: readonly WriteOutcome[] | undefined;
     for (let run = 1; run <= MOST_RUNS; run += 1) {
       let firstMs = Number.POSITIVE_INFINITY;
-      const now = (): Date => {
+      const now = (): string => {
         firstMs = Math.min(firstMs, this.#clock.monotonicMs());
-        return this.#clock.now();
+        return this.now();
       };
       const done = await transaction({ now, isRepeated: (write) => repeated.has(write) });
       outcomes ??= done;

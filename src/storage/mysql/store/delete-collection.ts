@@ -2,7 +2,6 @@
 // and asked again under the lock, so that an object which changed in between is not deleted for what it was.
 import type { KindDefinition } from '../../../api/kind.ts';
 import { isAborted } from '../../../base/abort.ts';
-import type { Clock } from '../../../base/clock.ts';
 import { type CollectionQuery, type CollectionResult, DEFAULT_COLLECTION } from '../../bulk.ts';
 import { identityLimit } from '../../page-limit.ts';
 import type { SqlSession } from '../pool.ts';
@@ -15,7 +14,8 @@ const PAGE = 256;
 export interface Sessions {
   read<T>(work: (session: SqlSession) => Promise<T>): Promise<T>;
   write<T>(work: (session: SqlSession) => Promise<T>): Promise<T>;
-  readonly clock: Clock;
+  /** The time of a change, as MySQL takes it. */
+  readonly now: () => string;
   /** Ends the reading, and no page is begun after it. */
   readonly signal: AbortSignal;
 }
@@ -39,9 +39,7 @@ export async function deleteCollection(
     if (uids === undefined || isAborted(sessions.signal)) return { deleted, remaining: 'some' };
     if (uids.length === 0) return { deleted, remaining: 'none' };
     if (limit === 0) return { deleted, remaining: 'some' };
-    deleted += await sessions.write((session) =>
-      deletePage(session, kind, { condition, uids, at, now: () => sessions.clock.now() }),
-    );
+    deleted += await sessions.write((session) => deletePage(session, kind, { condition, uids, at, now: sessions.now }));
   }
 }
 
@@ -74,7 +72,7 @@ interface Page {
   readonly uids: readonly string[];
   readonly at: Date;
   /** Asked once the rows of this page are locked: readers of what changed go on meanwhile. */
-  readonly now: () => Date;
+  readonly now: () => string;
 }
 
 async function deletePage(
@@ -93,11 +91,7 @@ async function deletePage(
   await session.execute(
     `UPDATE \`${kind.table}\` SET \`row_state\` = ?, \`delete_time\` = ?, ${OWN_UPDATE_SQL}, ` +
       `\`evict_time\` = NULL, \`evict_request_time\` = NULL WHERE \`uid\` IN (${still.map(() => '?').join(', ')})`,
-    [
-      rowStateNumber('deleted'),
-      ...[at, noted, noted].map((time) => toSqlTime(time.toISOString())),
-      ...still.map(([uid]) => String(uid)),
-    ],
+    [rowStateNumber('deleted'), toSqlTime(at.toISOString()), ...[noted, noted], ...still.map(([uid]) => String(uid))],
   );
   return still.length;
 }

@@ -7,7 +7,6 @@ import type { SqlSession } from '../pool.ts';
 import { rowStateNamed } from '../read/object-reads.ts';
 import { IS_OF, keyOf } from '../read/row-keys.ts';
 import { STATE_SQL, statementsFor } from '../schema/statements.ts';
-import { toSqlTime } from '../sql-time.ts';
 import { writePairs } from './pair-writer.ts';
 import { pairsHash } from './pending-write.ts';
 
@@ -15,7 +14,7 @@ export interface DirectUpdate {
   readonly target: UpdateTarget;
   readonly change: MetadataChange;
   /** Asked once the row is locked. */
-  readonly now: () => Date;
+  readonly now: () => string;
 }
 
 /** The new resourceVersion. */
@@ -40,7 +39,7 @@ export async function updateMetadata(
       '`proto` = ?, `labels_hash` = ?, `annotations_hash` = ? WHERE `uid` = ?',
     [
       next.resourceVersion,
-      toSqlTime(now().toISOString()),
+      now(),
       next.json,
       next.contentHash,
       next.proto,

@@ -13,6 +13,7 @@ import {
   type MetadataChange,
   type UpdateTarget,
 } from '../../bulk.ts';
+import type { ChangeReads } from '../../changes.ts';
 import { GateMovedError, StorageSchemaMissingError } from '../../errors.ts';
 import type { ListQuery } from '../../list-query.ts';
 import type {
@@ -107,6 +108,9 @@ export class MysqlMetadataStorage implements MetadataStorage {
   readonly #gateHolder: string | undefined;
   readonly #own: OwnCluster;
   readonly #madeMs: number;
+  #gateState: string | undefined;
+  /** Asked when a row is locked: what its change is dated by. */
+  readonly #now: () => string;
   /** The last closing of the gate that is known. */
   #closing: string | undefined;
   /** What stands for it in writes that were asked for before one was known. */
@@ -131,6 +135,7 @@ export class MysqlMetadataStorage implements MetadataStorage {
     this.#clock = clock;
     this.#madeMs = clock.monotonicMs();
     const times = new CommitTimes(clock);
+    this.#now = times.now;
     this.#commits = new GroupCommit({
       commit: (writes) =>
         times.around(writes, (at) =>
@@ -150,9 +155,6 @@ export class MysqlMetadataStorage implements MetadataStorage {
     return { used: this.#pool.used, most: this.#pool.most };
   }
 
-  /** Asked for when a row is locked: what its change is dated by. */
-  readonly #now = (): Date => this.#clock.now();
-
   async #observed<T>(rows: number, commit: () => Promise<T>): Promise<T> {
     const started = this.#clock.monotonicMs();
     const told = (outcome: 'committed' | 'failed'): void =>
@@ -169,6 +171,11 @@ export class MysqlMetadataStorage implements MetadataStorage {
 
   get gateClosing(): string | undefined {
     return this.#closing;
+  }
+
+  /** Another one each time that the gate was found closed or opened; undefined before it was looked at. */
+  get gateState(): string | undefined {
+    return this.#gateState;
   }
 
   upsert(row: ObjectRow): Promise<WriteOutcome> {
@@ -202,7 +209,7 @@ export class MysqlMetadataStorage implements MetadataStorage {
     const sessions = {
       read: <T>(work: (session: SqlSession) => Promise<T>) => this.#pool.read(work, signal),
       write: <T>(work: (session: SqlSession) => Promise<T>) => this.#gated(work),
-      clock: this.#clock,
+      now: this.#now,
       signal,
     };
     return deleteCollection(sessions, named, query, at);
@@ -301,7 +308,7 @@ export class MysqlMetadataStorage implements MetadataStorage {
     return this.#reads.namespaces(kind, limit);
   }
 
-  until(signal: AbortSignal): StorageReads {
+  until(signal: AbortSignal): StorageReads & ChangeReads {
     return new MysqlReads(this.#pool, this.#naming, this.#own, signal);
   }
 
@@ -388,7 +395,8 @@ export class MysqlMetadataStorage implements MetadataStorage {
     return outcome;
   }
 
-  #noteClosing({ at, ageMs }: Closing): void {
+  #noteClosing({ at, ageMs, holder = '' }: Closing): void {
+    this.#gateState = `${at} ${holder}`;
     this.#firstClosing ??= ageMs > this.#clock.monotonicMs() - this.#madeMs ? at : CLOSED_MEANWHILE;
     const known = this.#closing ?? this.#firstClosing;
     this.#closing = at;
@@ -419,7 +427,7 @@ export async function replaceRow(
   session: SqlSession,
   write: PendingWrite,
   expected: string,
-  now: () => Date,
+  now: () => string,
 ): Promise<WriteOutcome> {
   const { kind, uid } = write.row;
   const key = await keyOf(session, kind, uid);
@@ -442,7 +450,7 @@ export async function markMissedDelete(
   session: SqlSession,
   kind: KindDefinition,
   { uid, resourceVersion, keptBefore }: MissedDelete,
-  { at, now, reason }: { readonly at: Date; readonly now: () => Date; readonly reason: string },
+  { at, now, reason }: { readonly at: Date; readonly now: () => string; readonly reason: string },
 ): Promise<WriteOutcome> {
   const key = await keyOf(session, kind, uid);
   const [stored] = await session.query(
@@ -460,7 +468,7 @@ export async function markMissedDelete(
   const noted = now();
   await session.execute(
     `UPDATE \`${kind.table}\` SET \`row_state\` = ?, \`${time}\` = ?, ${OWN_UPDATE_SQL}, \`delete_reason\` = ? WHERE \`uid\` = ?`,
-    [rowStateNumber(state), ...[at, noted, noted].map((one) => toSqlTime(one.toISOString())), cut(reason), key],
+    [rowStateNumber(state), toSqlTime(at.toISOString()), noted, noted, cut(reason), key],
   );
   return 'updated';
 }

@@ -84,10 +84,9 @@ export function pendingWrite(row: ObjectRow, ending: Ending, closing?: string): 
   };
 }
 
-/** The parameters of the write for a row of this key, written at this time. */
-export function parametersFor({ row, parameters }: PendingWrite, key: string, now: Date): readonly SqlParameter[] {
+/** The parameters of the write for a row of this key, written at this time, as MySQL takes it. */
+export function parametersFor({ row, parameters }: PendingWrite, key: string, time: string): readonly SqlParameter[] {
   const keys = keyParameters(row, key);
-  const time = toSqlTime(now.toISOString());
   const rest = parameters.slice(TIMES_AT + NO_TIMES.length);
   return [...keys, ...parameters.slice(keys.length, TIMES_AT), time, time, ...rest];
 }
