@@ -178,7 +178,6 @@ describe('the query API', () => {
         ['get', MODELS, '-n', 'ml', '--field-selector', 'spec.secret=x'],
         /spec\.secret.*Supported are: .*spec\.algorithm/,
       ],
-      ['a watch', ['get', MODELS, '-n', 'ml', 'kept', '--watch'], /cannot be watched/],
       [
         'a change of what lives',
         ['annotate', MODELS, '-n', 'ml', 'kept', 'a=b'],
