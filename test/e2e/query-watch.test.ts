@@ -70,6 +70,11 @@ describe('a watch of stored objects', () => {
         .map(({ type, object }) => `${type} ${object.metadata.name}`);
     return { ...said, said, events, changes };
   };
+  const begun = async (resourceVersion: string) => {
+    const watch = watching(`resourceVersion=${resourceVersion}&allowWatchBookmarks=true`);
+    await eventually(() => assert.equal(watch.events().at(-1)?.type, 'BOOKMARK', watch.said.error));
+    return watch;
+  };
   const label = (name: string, value: string) =>
     cluster.kubectl('label', 'models.michelangelo.api', '-n', NS, name, '--overwrite', value);
   const storedLabels = async (name: string) => {
@@ -191,10 +196,21 @@ describe('a watch of stored objects', () => {
     );
   });
 
+  it('ends with an error where MySQL falls silent', async () => {
+    const watch = await begun(await listed());
+    const since = performance.now();
+    bundle().server.pause();
+    try {
+      await eventually(() => assert.deepEqual(watch.events().at(-1)?.object.code, 503), 20_000);
+    } finally {
+      bundle().server.resume();
+    }
+    assert.ok(performance.now() - since >= 4000, 'a slow answer is no silence');
+  });
+
   it('ends with an error where MySQL is away, and goes on behind its return without missing a change', async () => {
     const from = await listed();
-    const before = watching(`resourceVersion=${from}`);
-    await delay(1000);
+    const before = await begun(from);
     await bundle().server.stop();
     await label('first', 'during=outage');
     await eventually(() => assert.deepEqual(before.events().at(-1)?.object.code, 503));

@@ -4,12 +4,14 @@
 // A row has the time at which it was locked, and is seen when its transaction is committed. So each reading looks back for as long as
 // that may take, and passes over what it has found before. Nothing is missed; some changes may come twice.
 import type { KindDefinition } from '../../api/kind.ts';
-import { type Clock, sleep } from '../../base/clock.ts';
+import { type Clock, repeat, sleep } from '../../base/clock.ts';
 import { isJsonObject, type JsonObject, valueAt } from '../../base/json.ts';
 import { parseLossless } from '../../base/lossless-json.ts';
 import type { ChangedRow, ChangeReads } from '../../storage/changes.ts';
+import { StorageUnavailableError } from '../../storage/errors.ts';
 import type { StorageReads, StoredObject } from '../../storage/metadata-storage.ts';
 import { SETTLE_MS } from '../changes.ts';
+import { type QueryError, queryErrorOf } from '../errors.ts';
 import { pageBounds } from '../list-query.ts';
 import { type Moment, momentAt, momentOf, timeOf } from './moments.ts';
 
@@ -39,6 +41,10 @@ export interface ChangeLogOptions {
 }
 
 const PERIOD_MS = 200;
+/** Watches look around so often, also while nothing is read. */
+const LOOK_MS = 1000;
+/** A watch ends where nothing was read for so long: silence must not look like rest. */
+const SILENT_MS = 5000;
 /** A reading that takes long is followed by a rest in proportion. */
 const REST_FACTOR = 2;
 const PAGE_KEYS = 5000;
@@ -72,8 +78,9 @@ export class ChangeLog {
   /** When the last reading that succeeded began. */
   #read: Moment;
   #waiters: PromiseWithResolvers<undefined>[] = [];
+  #readingSinceMs: number | undefined;
   #failedSinceMs: number | undefined;
-  #failure: unknown;
+  #failure: QueryError | undefined;
   #gateState: string | undefined;
 
   /** `from`: the moment from which on it is to be complete, as far as that is possible. */
@@ -88,18 +95,26 @@ export class ChangeLog {
 
   async run(signal: AbortSignal): Promise<void> {
     const { clock } = this.#options;
+    const looking = repeat({ clock, periodMs: LOOK_MS, signal }, () => {
+      this.#wake();
+      return undefined;
+    });
     while (!signal.aborted) {
       const startedMs = clock.monotonicMs();
+      this.#readingSinceMs = startedMs;
       try {
         await this.#readOn(signal);
         this.#failedSinceMs = undefined;
+        this.#failure = undefined;
       } catch (error) {
-        this.#failure = error;
+        this.#failure = queryErrorOf(error);
         this.#failedSinceMs ??= startedMs;
       }
+      this.#readingSinceMs = undefined;
       this.#wake();
       await sleep(clock, Math.max(PERIOD_MS, (clock.monotonicMs() - startedMs) * REST_FACTOR), signal);
     }
+    await looking;
     this.#wake();
   }
 
@@ -108,10 +123,16 @@ export class ChangeLog {
     return this.#read;
   }
 
-  /** Why nothing can be read, and for how long. */
-  get failure(): { readonly error: unknown; readonly forMs: number } | undefined {
-    if (this.#failedSinceMs === undefined) return undefined;
-    return { error: this.#failure, forMs: this.#options.clock.monotonicMs() - this.#failedSinceMs };
+  /** Why nothing could be read for a while, silence included; undefined while the last reading succeeded not long ago. */
+  get failure(): QueryError | undefined {
+    const sinceMs = this.#failedSinceMs ?? this.#readingSinceMs;
+    if (sinceMs === undefined || this.#options.clock.monotonicMs() - sinceMs < SILENT_MS) return undefined;
+    return this.#failure ?? queryErrorOf(new StorageUnavailableError('no answer', undefined));
+  }
+
+  /** Why the last reading failed. */
+  get lastFailure(): QueryError | undefined {
+    return this.#failure;
   }
 
   /** Where a watch goes on that knows everything up to the moment; undefined where the log does not reach back to it. */
@@ -139,7 +160,7 @@ export class ChangeLog {
     return this.#first + this.#changes.length;
   }
 
-  /** Resolves after the next reading, whether it has found anything or has failed. */
+  /** Resolves after the next reading, whether it has found anything or has failed, and within a second in any case. */
   next(): Promise<unknown> {
     const waiter = Promise.withResolvers<undefined>();
     this.#waiters.push(waiter);

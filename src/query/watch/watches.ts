@@ -2,7 +2,7 @@
 // the log of its kind and nothing of what it has not written yet, so a slow reader costs no memory; one that falls behind what
 // the log keeps begins anew.
 import type { KindDefinition } from '../../api/kind.ts';
-import { type Clock, sleep } from '../../base/clock.ts';
+import type { Clock } from '../../base/clock.ts';
 import type { ListQuery } from '../../storage/list-query.ts';
 import type { StoredObject } from '../../storage/metadata-storage.ts';
 import { type Context, JsonStream } from '../context.ts';
@@ -32,8 +32,6 @@ const LEAST_LOG_BYTES = 2 * 1024 * 1024;
 /** A log is kept for clients that come again. */
 const KEEP_LOG_MS = 60_000;
 const CHANGES_AT_ONCE = 100;
-/** A watch ends where MySQL has not been read for so long: silence must not look like rest. */
-const SILENT_MS = 5000;
 const RIGHTS_MS = 30_000;
 const BOOKMARK_MS = 1000;
 const SHORTEST_MS = 30 * 60_000;
@@ -154,7 +152,8 @@ export class Watches {
   async #caughtUp(log: ChangeLog, moment: Moment, signal: AbortSignal): Promise<void> {
     while (log.moment < moment && !signal.aborted) {
       await log.next();
-      if (log.failure !== undefined) throw queryErrorOf(log.failure.error);
+      const failure = log.lastFailure ?? log.failure;
+      if (failure !== undefined) throw failure;
     }
   }
 
@@ -212,7 +211,7 @@ export class Watches {
       if (place < log.end) continue;
       if (asked.bookmarks && marked()) await out.write(bookmarkText(begun.form, moment, { endsInitial: false }));
       await out.flush();
-      await Promise.race([log.next(), sleep(this.#clock, SILENT_MS, signal)]);
+      await log.next();
     }
   }
 
@@ -252,7 +251,7 @@ function placeIn(log: ChangeLog, after: string): number | undefined {
 /** Throws where MySQL is silent, or the changes from there on are gone. */
 function readableFrom(log: ChangeLog, place: number): readonly Change[] {
   const { failure, moment } = log;
-  if (failure !== undefined && failure.forMs >= SILENT_MS) throw failure.error;
+  if (failure !== undefined) throw failure;
   const changes = log.from(place, CHANGES_AT_ONCE);
   if (changes === undefined) throw expired(String(moment));
   return changes;
