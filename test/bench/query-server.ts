@@ -1,4 +1,4 @@
-// The query API in a process of its own, so that its memory is its own; every request is one of the same user, who may
+// The query API in a process of its own, so that its memory is its own; a request is one of the user that it names, who may
 // read everything: what is measured is the way from MySQL to the client.
 
 import { createQueryWrites } from '../../src/app/query/query-writes.ts';
@@ -29,7 +29,10 @@ const app = createQueryApp({
   templates: new QueryTemplates(defaultKinds),
   client,
   writes: createQueryWrites({ client, storage, sensitive: maskedValues, clock: systemClock, encode: encodeObject }),
-  authenticator: { authenticate: () => Promise.resolve({ name: 'bench', uid: '', groups: [], extra: {} }) },
+  authenticator: {
+    authenticate: ({ headers }) =>
+      Promise.resolve({ name: String(headers['x-bench-user'] ?? 'bench'), uid: '', groups: [], extra: {} }),
+  },
   authorizer: {
     require: () => Promise.resolve(),
     listableNamespaces: () => Promise.resolve(undefined),

@@ -14,6 +14,7 @@ import type { MysqlOptions } from '../../src/storage/mysql/pool.ts';
 import { migrateAll } from '../support/migrations.ts';
 import { kindNamed } from '../support/objects.ts';
 import { readWhileAttacked } from './query-attacked.ts';
+import { watched } from './query-watched.ts';
 import { type Bench, type BenchReport, median, quantile, rounded } from './report.ts';
 import { memorySettings } from './shipped.ts';
 import { bulkLabels, bulkLoad } from './storage-bulk-load.ts';
@@ -42,24 +43,46 @@ async function runQueryBench(report: BenchReport): Promise<void> {
       `SELECT uid FROM \`${kind.table}\` WHERE namespace = 'project-5' AND name = 'object-5'`,
     );
     await measure(report, options, String(row?.['uid']));
+    await watching(report, options);
   } finally {
     await server.dispose();
   }
   await readWhileAttacked(report);
 }
 
-async function measure(report: BenchReport, mysql: MysqlOptions, uid: string): Promise<void> {
+interface Served {
+  readonly child: ChildProcess;
+  readonly agent: Agent;
+}
+
+async function startServer(mysql: MysqlOptions, maxSockets: number): Promise<Served> {
   const authority = await createAuthority('bench-ca');
   const { certificatePem: cert, keyPem: key } = await authority.issue({ commonName: 'query', hosts: ['127.0.0.1'] });
   const child = spawn(process.execPath, [join(import.meta.dirname, 'query-server.ts')], {
     env: { ...process.env, ...memorySettings('query'), QUERY_BENCH: JSON.stringify({ mysql, cert, key }) },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
-  const agent = new Agent({ ca: authority.caPem, keepAlive: true, maxSockets: CLIENTS });
+  return { child, agent: new Agent({ ca: authority.caPem, keepAlive: true, maxSockets }) };
+}
+
+async function measure(report: BenchReport, mysql: MysqlOptions, uid: string): Promise<void> {
+  const { child, agent } = await startServer(mysql, CLIENTS);
   try {
-    const client = new Client(await portOf(child), agent);
+    const port = await portOf(child);
+    const client = new Client(port, agent);
     await readCases(report, client, uid);
     await streaming(report, client, child);
+  } finally {
+    agent.destroy();
+    child.kill();
+  }
+}
+
+/** In a process of its own, whose memory nothing else has grown. */
+async function watching(report: BenchReport, mysql: MysqlOptions): Promise<void> {
+  const { child, agent } = await startServer(mysql, Number.POSITIVE_INFINITY);
+  try {
+    await watched(report, { port: await portOf(child), agent, mysql, server: child });
   } finally {
     agent.destroy();
     child.kill();

@@ -1,7 +1,9 @@
 // What bounds the memory of the reconciler (ADR 20): how many bytes of the cluster are in it at once, whatever its objects
 // weigh, and how V8 collects it.
+import { Session } from 'node:inspector/promises';
 import { setFlagsFromString } from 'node:v8';
 import { ByteBudget } from '../../base/byte-budget.ts';
+import { type Clock, repeat } from '../../base/clock.ts';
 
 /** Bytes of the objects, as received, that all kinds use at once. Many small objects fit, or a few of the largest. */
 export interface ByteBudgets {
@@ -25,4 +27,37 @@ export function createByteBudgets(): ByteBudgets {
  */
 export function letHeapGrow(): void {
   setFlagsFromString('--heap-growing-percent=100');
+}
+
+const LOOK_MS = 10_000;
+/** Of one processor: more than leases, positions and watches take. */
+const AT_REST = 0.1;
+const WORTH_BYTES = 32 * 1024 * 1024;
+
+/**
+ * Has V8 collect everything once the process rests after work. By itself it does so when memory is asked for, and a process
+ * that has copied a cluster asks for hardly any: it would keep what that left behind for hours.
+ */
+export async function collectAtRest(clock: Clock, signal: AbortSignal, periodMs: number = LOOK_MS): Promise<void> {
+  let used = process.cpuUsage();
+  let kept = process.memoryUsage.rss();
+  await repeat({ clock, periodMs, signal }, async () => {
+    const since = process.cpuUsage(used);
+    used = process.cpuUsage();
+    const isAtRest = since.user + since.system < periodMs * 1000 * AT_REST;
+    if (!isAtRest || process.memoryUsage.rss() < kept + WORTH_BYTES) return;
+    await collect();
+    kept = process.memoryUsage.rss();
+  });
+}
+
+/** Needs no flag, unlike `gc()`: flags make the compiled code on disk worthless. Takes a millisecond a MiB of what is kept. */
+async function collect(): Promise<void> {
+  const session = new Session();
+  session.connect();
+  try {
+    await session.post('HeapProfiler.collectGarbage');
+  } finally {
+    session.disconnect();
+  }
 }

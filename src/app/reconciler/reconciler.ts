@@ -24,7 +24,7 @@ import { sensitiveValues } from '../sensitive.ts';
 import { createFinalizerSweep, finalizerChecks } from './finalizer-sweep-loop.ts';
 import { runIdle } from './idle.ts';
 import { createLoop, informerChecks, type KindLoop, type Parts } from './kind-loop.ts';
-import { createByteBudgets, letHeapGrow } from './memory.ts';
+import { collectAtRest, createByteBudgets, letHeapGrow } from './memory.ts';
 import { createStorage } from './storage.ts';
 import { lookForStranded } from './stranded.ts';
 import { createSyncParts } from './sync-parts.ts';
@@ -80,6 +80,7 @@ export async function runReconciler(configuration: Configuration, logger: Logger
   const manager = new Manager({ clock, logger, ...(elector === undefined ? {} : { election: elector.election }) });
   manager.add({ name: 'health', group: 'server', run: (stop) => untilAborted(stop).then(() => health.close()) });
   manager.add({ name: 'watchdog', group: 'server', run: (stop) => watchdog.run(stop) });
+  manager.add({ name: 'memory', group: 'server', run: (stop) => collectAtRest(clock, stop) });
   manager.add(events);
   manager.add({ name: 'storage monitor', group: 'always', run: (stop) => monitor.run(stop) });
   manager.add(sameDatabase);

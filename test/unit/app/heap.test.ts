@@ -35,6 +35,37 @@ describe('the heap of the reconciler', () => {
     assert.ok(before > 2 && after > 0 && after < before, `${before} collections without, ${after} with`);
   });
 
+  for (const { does, work, becomes } of [
+    { does: 'is collected as a whole when the process rests after work', work: '', becomes: 'collected' },
+    {
+      does: 'is left to V8 while there is work',
+      work: 'setInterval(() => { const end = Date.now() + 60; while (Date.now() < end); }, 100);',
+      becomes: 'left',
+    },
+  ])
+    it(does, async () => {
+      const url = (path: string) => JSON.stringify(new URL(`../../../src/${path}`, import.meta.url).href);
+      const script = `
+        import { PerformanceObserver, constants } from 'node:perf_hooks';
+        import { collectAtRest } from ${url('app/reconciler/memory.ts')};
+        import { systemClock } from ${url('base/clock.ts')};
+        let asked = 0;
+        const observer = new PerformanceObserver((list) => {
+          for (const { detail } of list.getEntries())
+            if (detail.kind === constants.NODE_PERFORMANCE_GC_MAJOR && detail.flags === 0) asked += 1;
+        });
+        observer.observe({ entryTypes: ['gc'] });
+        void collectAtRest(systemClock, new AbortController().signal, 250);
+        setTimeout(() => { globalThis.kept = Array.from({ length: 400_000 }, (_, index) => ({ index, text: 'object ' + index })); }, 50);
+        setTimeout(() => { globalThis.kept = undefined; }, 150);
+        ${work}
+        setTimeout(() => { console.log(asked > 0 ? 'collected' : 'left'); process.exit(0); }, 2500);
+      `;
+      const args = ['--input-type=module', '--eval', script];
+      const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: import.meta.dirname });
+      assert.equal(stdout.trim(), becomes);
+    });
+
   it('is configured when the role starts', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'heap-'));
     const [watching, configuration] = [join(folder, 'watching.mjs'), join(folder, 'config.yaml')];
