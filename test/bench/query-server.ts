@@ -1,6 +1,7 @@
 // The query API in a process of its own, so that its memory is its own; a request is one of the user that it names, who may
 // read everything: what is measured is the way from MySQL to the client.
 
+import { QUERY_CONNECTIONS } from '../../src/app/query/query.ts';
 import { createQueryWrites } from '../../src/app/query/query-writes.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import { listen, portOf } from '../../src/base/https-server.ts';
@@ -44,5 +45,5 @@ const app = createQueryApp({
     ...{ firstMs: 60_000, wholeMs: 600_000, maxInFlight: 64, userPerSecond: 0, userBurst: 1, staleMs: 180_000 },
   },
 });
-const server = await listen(app, { cert, key }, { host: '127.0.0.1', port: 0 });
+const server = await listen(app, { cert, key }, { host: '127.0.0.1', port: 0, limits: QUERY_CONNECTIONS });
 process.stdout.write(`${portOf(server)}\n`);

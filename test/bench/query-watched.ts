@@ -1,4 +1,4 @@
-// How long a change takes from its commit to those who watch it, and what a thousand watches cost: ten users of a hundred watches each,
+// How long a change takes from its commit to those who watch it, and what a thousand watches cost: twenty users of fifty watches each,
 // each watch of one of fifty namespaces, and a hundred changes a second.
 import type { ChildProcess } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -13,7 +13,7 @@ import { aModelRow } from '../support/objects.ts';
 import { type BenchReport, median, quantile, rounded } from './report.ts';
 
 const WATCHES = 1000;
-const USERS = 10;
+const USERS = 20;
 const NAMESPACES = 50;
 const CHANGES_PER_SECOND = 100;
 const SECONDS = 20;
@@ -31,14 +31,19 @@ export async function watched(report: BenchReport, { port, agent, mysql, server 
   /** When each version was committed. */
   const committed = new Map<string, number>();
   const delays: number[] = [];
-  const open = Array.from({ length: WATCHES }, (_, index) => {
-    const path = `${GROUP_PATH}/namespaces/watched-${index % NAMESPACES}/models?watch=1&allowWatchBookmarks=true`;
-    return follow({ port, agent, path, user: `user-${index % USERS}` }, (version) => {
-      const at = committed.get(version);
-      if (at !== undefined) delays.push(performance.now() - at);
-    });
+  const open: (() => void)[] = [];
+  const users = Array.from({ length: USERS }, async (_user, index) => {
+    for (let watch = index; watch < WATCHES; watch += USERS) {
+      const path = `${GROUP_PATH}/namespaces/watched-${watch % NAMESPACES}/models?watch=1&allowWatchBookmarks=true`;
+      const { begun, end } = follow({ port, agent, path, user: `user-${index}` }, (version) => {
+        const at = committed.get(version);
+        if (at !== undefined) delays.push(performance.now() - at);
+      });
+      open.push(end);
+      await begun;
+    }
   });
-  await Promise.all(open.map(({ begun }) => begun));
+  await Promise.all(users);
   const storage = new MysqlMetadataStorage(mysql, systemClock);
   const started = performance.now();
   let version = 1000;
@@ -61,7 +66,7 @@ export async function watched(report: BenchReport, { port, agent, mysql, server 
   await storage.close();
   const expected = SECONDS * CHANGES_PER_SECOND * (WATCHES / NAMESPACES);
   const mib = Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${server.pid ?? 0}/status`, 'utf8'))?.[1]) / 1024;
-  for (const one of open) one.end();
+  for (const end of open) end();
   report.note(`${WATCHES} watches, ${CHANGES_PER_SECOND} changes a second: ${delays.length} events of ${expected}`);
   report.figure('watch_delay_p50_ms', rounded(median(delays), 0));
   report.figure('watch_delay_p99_ms', rounded(quantile(delays, 0.99), 0));
@@ -83,10 +88,10 @@ function follow(
   const begun = Promise.withResolvers<undefined>();
   const options = { host: '127.0.0.1', port, path, agent, headers: { 'x-bench-user': user } };
   const sent = request(options, (response) => {
-    if (response.statusCode !== 200) begun.reject(new CodedError('BENCH', `watch: ${response.statusCode}`));
+    if (response.statusCode === 200) begun.resolve(undefined);
+    else begun.reject(new CodedError('BENCH', `watch: ${response.statusCode}`));
     let rest = '';
     response.setEncoding('utf8').on('data', (text: string) => {
-      begun.resolve(undefined);
       const lines = (rest + text).split('\n');
       rest = lines.pop() ?? '';
       for (const line of lines) {

@@ -177,6 +177,28 @@ describe('a watch of stored objects', () => {
     for (const each of [selected, live]) each.end();
   });
 
+  it('shows a user of one namespace nothing of another one, and a watch of all namespaces both', async () => {
+    const other = 'unwatched';
+    await cluster.namespace(other);
+    const here = watching('allowWatchBookmarks=true&source=all');
+    const everywhere = following('get', '--raw', `/apis/stored.michelangelo.api/v2/models?watch=1`);
+    await eventually(() => assert.equal(here.events().at(-1)?.type, 'BOOKMARK'));
+    await eventually(() => assert.match(everywhere.text, /"name":"first"/));
+    await cluster.apply(aManifest('Model', other, 'secret'));
+    await label('first', 'after=secret');
+    await eventually(() => assert.match(everywhere.text, /"name":"secret"/));
+    await eventually(() =>
+      assert.equal(
+        here.events().findLast(({ type }) => type === 'MODIFIED')?.object.metadata.labels?.['after'],
+        'secret',
+      ),
+    );
+    const last = performance.now();
+    await eventually(() => assert.ok(here.events().at(-1)?.type === 'BOOKMARK' && performance.now() - last > 1500));
+    assert.doesNotMatch(here.said.text, /unwatched/);
+    for (const each of [here, everywhere]) each.end();
+  });
+
   it('refuses what it cannot do, and users who may not', async () => {
     const refused = async (path: string, ...more: readonly string[]) => {
       const { code, stderr } = await cluster.tryKubectl('get', '--raw', path, ...more);

@@ -2,7 +2,7 @@
 import { loadKeyPair } from '../../../webhooks/certificate.ts';
 import { untilAborted } from '../../base/abort.ts';
 import { systemClock } from '../../base/clock.ts';
-import { close, listen, portOf, type ServerTls, useTls } from '../../base/https-server.ts';
+import { close, connectionLimits, listen, portOf, type ServerTls, useTls } from '../../base/https-server.ts';
 import type { Logger } from '../../base/logger.ts';
 import { storageEnabled } from '../../config/feature-switches.ts';
 import { ConfigurationError } from '../../config/load.ts';
@@ -16,6 +16,7 @@ import { QUERY_ADDRESS } from '../../query/names.ts';
 import type { QueryLimits } from '../../query/options.ts';
 import { Questions } from '../../query/questions.ts';
 import { removeRegistrationWithNamespace } from '../../query/registration.ts';
+import { MOST_WATCHES } from '../../query/watch/watches.ts';
 import { QueryTemplateInvalidError } from '../../storage/errors.ts';
 import { MysqlMetadataStorage } from '../../storage/mysql/store/mysql-storage.ts';
 import { QueryTemplates } from '../../storage/query-templates.ts';
@@ -40,6 +41,8 @@ const MAX_IN_FLIGHT = 64;
 const BURST_SECONDS = 4;
 /** A list is answered page by page, however long it is; a reader that takes longer holds a place of others. */
 const WHOLE_ANSWER_MS = 600_000;
+/** No watch takes the connection of a request. */
+export const QUERY_CONNECTIONS = { most: connectionLimits.most + MOST_WATCHES } as const;
 /** The reconciler notes every second up to where MySQL is complete, unless it restarts or MySQL is away. */
 const STALE_MS = 180_000;
 
@@ -77,6 +80,7 @@ export async function runQuery(configuration: Configuration, logger: Logger, sig
   const inUse = tls.settings();
   const server = await listen(app, inUse, {
     ...bindAddress,
+    limits: QUERY_CONNECTIONS,
     headBytes: HEAD_BYTES,
     onEnded: (reason) => metrics.server.connectionEnded(reason),
   });

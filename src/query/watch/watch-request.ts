@@ -23,7 +23,8 @@ const equalities = {
   'metadata.uid': (stored: StoredObject) => stored.uid,
 } as const;
 
-export function parseWatchRequest(query: URLSearchParams): WatchRequest {
+/** `namespace`: the one of the path, whose objects alone the user may see; undefined: all of them. */
+export function parseWatchRequest(query: URLSearchParams, namespace: string | undefined): WatchRequest {
   const asked = parseListRequest(query, 'watch');
   const initial = query.get('sendInitialEvents');
   return {
@@ -32,7 +33,7 @@ export function parseWatchRequest(query: URLSearchParams): WatchRequest {
     marksInitial: initial === 'true',
     bookmarks: query.get('allowWatchBookmarks') === 'true',
     timeoutSeconds: secondsOf(query.get('timeoutSeconds')),
-    selects: selectionOf(asked.where),
+    selects: selectionOf(asked.where, namespace),
   };
 }
 
@@ -42,9 +43,13 @@ function secondsOf(text: string | null): number | undefined {
   throw new QueryError('BadRequest', 'timeoutSeconds is a number');
 }
 
-function selectionOf(conditions: ListRequest['where']): (stored: StoredObject) => boolean {
+function selectionOf(
+  conditions: ListRequest['where'],
+  namespace: string | undefined,
+): (stored: StoredObject) => boolean {
   const tests = conditions.map((condition) => equality(condition as FieldCondition));
-  return (stored) => tests.every((test) => test(stored));
+  const isThere = (stored: StoredObject): boolean => namespace === undefined || stored.namespace === namespace;
+  return (stored) => isThere(stored) && tests.every((test) => test(stored));
 }
 
 function equality(condition: FieldCondition): (stored: StoredObject) => boolean {

@@ -19,7 +19,8 @@ import { type Moment, momentOf, readMoment } from './moments.ts';
 import { bookmarkText, changeText, type EventForm, errorText, initialText } from './watch-events.ts';
 import { eventOf, type Matching, parseWatchRequest, type WatchRequest } from './watch-request.ts';
 
-const MOST_WATCHES = 1500;
+/** Of all users. Each has a connection for as long as it lasts, which the server has beside those for requests. */
+export const MOST_WATCHES = 1500;
 /** Of one user: each costs as much as there are changes. */
 const MOST_WATCHES_EACH = 100;
 /** Objects that the labels of a watch select. */
@@ -72,7 +73,7 @@ export class Watches {
   /** Answers until the watch ends. Before it begins every error is an answer of its own. */
   async watch(collection: Collection, context: Context): Promise<void> {
     const { user, time } = context;
-    const asked = parseWatchRequest(context.query);
+    const asked = parseWatchRequest(context.query, collection.namespace);
     const form = {
       kind: collection.kind,
       shape: negotiateShape(context.request.headers.accept),

@@ -60,4 +60,15 @@ describe('places that users share', () => {
     places.give('a');
     assert.ok(places.tryTake('c'));
   });
+
+  it('gives one user no more than a fixed number, however many are free', () => {
+    const places = new Places(100, 3);
+    assert.deepEqual(
+      Array.from({ length: 5 }, () => places.tryTake('a')),
+      [true, true, true, false, false],
+    );
+    assert.ok(places.tryTake('b'));
+    places.give('a');
+    assert.ok(places.tryTake('a'));
+  });
 });

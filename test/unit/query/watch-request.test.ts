@@ -5,7 +5,7 @@ import { eventOf, parseWatchRequest } from '../../../src/query/watch/watch-reque
 import type { StoredObject } from '../../../src/storage/metadata-storage.ts';
 import type { RowState } from '../../../src/storage/row.ts';
 
-const parse = (query: string) => parseWatchRequest(new URLSearchParams(query));
+const parse = (query: string, namespace?: string) => parseWatchRequest(new URLSearchParams(query), namespace);
 
 function change(state: RowState, more: Partial<Change> & { readonly name?: string } = {}): Change {
   const { name = 'm1', ...rest } = more;
@@ -39,6 +39,14 @@ describe('the event of a change', () => {
 
   it('is ADDED for a new object that is live', () => {
     assert.equal(event('', change('live', { isNew: true })), 'ADDED');
+  });
+
+  it('is that of the namespace of the path only', () => {
+    const there = { uids: new Set<string>(), isEarlier: true };
+    for (const query of ['', 'source=all', 'labelSelector=!x']) {
+      assert.equal(eventOf(change('live'), parse(query, 'ml'), there), 'MODIFIED');
+      for (const state of states) assert.equal(eventOf(change(state), parse(query, 'other'), there), undefined);
+    }
   });
 
   it('is that of the named object only', () => {
