@@ -43,6 +43,13 @@ describe('a watch of stored objects', () => {
       '--timeout=60s',
       'apiservice/v2.stored.michelangelo.api',
     );
+    for (const [user, verbs] of [
+      ['watcher', 'get,list,watch'],
+      ['lister', 'get,list'],
+    ] as const) {
+      await cluster.kubectl('create', 'role', user, '-n', NS, `--verb=${verbs}`, '--resource=models.michelangelo.api');
+      await cluster.kubectl('create', 'rolebinding', user, '-n', NS, `--role=${user}`, `--user=${user}`);
+    }
     for (const name of ['first', 'evicted']) await cluster.apply(aManifest('Model', NS, name));
     await eventually(async () => assert.equal((await cluster.rows(model, NS)).length, 2));
   });
@@ -212,6 +219,17 @@ describe('a watch of stored objects', () => {
     );
     assert.match(await refused(`${PATH}?watch=1&orderBy=metadata.name`), /orderBy.* means nothing here/);
     assert.match(await refused(`${PATH}/first?watch=1`), /watch the list of the kind/);
+    assert.match(
+      await refused(`${PATH}?watch=1`, '--as=lister', '--as-group=system:authenticated'),
+      /cannot watch resource "models" in API group "michelangelo.api" in the namespace "watched"/,
+    );
+    const watcher = ['--as=watcher', '--as-group=system:authenticated'];
+    assert.match(
+      await refused('/apis/stored.michelangelo.api/v2/models?watch=1', ...watcher),
+      /cannot watch resource "models" in API group "michelangelo.api" at the cluster scope/,
+    );
+    const seen = await cluster.kubectl('get', '--raw', `${PATH}?watch=1&timeoutSeconds=1`, ...watcher);
+    assert.match(seen, /^\{"type":"ADDED"/);
     assert.match(
       await refused(`${PATH}?watch=1`, '--as=stranger', '--as-group=system:authenticated'),
       /cannot watch resource "models"/,
