@@ -7,6 +7,21 @@ export type LabelRequirement =
   | { readonly key: string; readonly operator: 'in' | 'notIn'; readonly values: readonly string[] }
   | { readonly key: string; readonly operator: 'exists' | 'notExists' };
 
+/** Whether an object with these labels fulfils the requirement. */
+export function labelHolds(requirement: LabelRequirement, labels: Readonly<Record<string, string>>): boolean {
+  const value = Object.hasOwn(labels, requirement.key) ? labels[requirement.key] : undefined;
+  switch (requirement.operator) {
+    case 'exists':
+      return value !== undefined;
+    case 'notExists':
+      return value === undefined;
+    case 'in':
+      return value !== undefined && requirement.values.includes(value);
+    case 'notIn':
+      return value === undefined || !requirement.values.includes(value);
+  }
+}
+
 export type FieldValue = string | number | boolean;
 
 export function isFieldValue(value: unknown): value is FieldValue {

@@ -5,9 +5,14 @@ import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { type Change, ChangeLog } from '../../src/query/watch/change-log.ts';
 import { type Moment, momentAt, momentOf } from '../../src/query/watch/moments.ts';
-import type { ChangedQuery, ChangeReads } from '../../src/storage/changes.ts';
 import { StorageUnavailableError } from '../../src/storage/errors.ts';
-import type { ListPage, StorageReads, StoredObject } from '../../src/storage/metadata-storage.ts';
+import type {
+  ChangedQuery,
+  ChangeReads,
+  ListPage,
+  StorageReads,
+  StoredObject,
+} from '../../src/storage/metadata-storage.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { modelKind } from '../support/objects.ts';
 

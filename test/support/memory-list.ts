@@ -8,8 +8,8 @@ import {
   type Condition,
   DEFAULT_LIMIT,
   type FieldCondition,
-  type LabelRequirement,
   type ListQuery,
+  labelHolds,
   MAX_LIMIT,
   type Order,
   ordersOf,
@@ -103,20 +103,6 @@ export function matches(kind: KindDefinition, query: ListQuery, { row, stored }:
   if (query.namespaces?.includes(row.namespace) === false) return false;
   const labelled = (query.labels ?? []).map((requirement) => labelHolds(requirement, stored.labels));
   return labelled.every((holds) => holds) && (query.where === undefined || holds(kind, row, query.where));
-}
-
-function labelHolds(requirement: LabelRequirement, labels: Readonly<Record<string, string>>): boolean {
-  const value = Object.hasOwn(labels, requirement.key) ? labels[requirement.key] : undefined;
-  switch (requirement.operator) {
-    case 'exists':
-      return value !== undefined;
-    case 'notExists':
-      return value === undefined;
-    case 'in':
-      return value !== undefined && requirement.values.includes(value);
-    case 'notIn':
-      return value === undefined || !requirement.values.includes(value);
-  }
 }
 
 function holds(kind: KindDefinition, row: ObjectRow, condition: Condition): boolean {

@@ -11,11 +11,13 @@ import {
   type MetadataChange,
   type UpdateTarget,
 } from '../../src/storage/bulk.ts';
-import type { ChangedQuery, ChangedRow, ChangeReads } from '../../src/storage/changes.ts';
 import { changeMetadata } from '../../src/storage/direct-update.ts';
 import { GateClosedError, GateHeldError, StorageUnavailableError } from '../../src/storage/errors.ts';
 import type { ListQuery } from '../../src/storage/list-query.ts';
 import type {
+  ChangedQuery,
+  ChangedRow,
+  ChangeReads,
   IdentityQuery,
   Incarnation,
   ListPage,

@@ -1,5 +1,5 @@
 // What a watch asks for. It is answered from the changes themselves and not by MySQL, so it selects less than a list.
-import type { FieldCondition, LabelRequirement } from '../../storage/list-query.ts';
+import { type FieldCondition, labelHolds } from '../../storage/list-query.ts';
 import type { StoredObject } from '../../storage/metadata-storage.ts';
 import { QueryError } from '../errors.ts';
 import { type ListRequest, parseListRequest, type Source } from '../list-request.ts';
@@ -94,25 +94,11 @@ export function eventOf(
   const { stored } = change;
   if (!selects(stored)) return undefined;
   const where = whereabouts(stored);
-  const matches = labels.every((requirement) => holds(requirement, change.labels));
+  const matches = labels.every((requirement) => labelHolds(requirement, change.labels));
   if (shown[source].in.includes(where) && matches) {
     if (labels.length > 0) uids.add(stored.uid);
     return change.isNew && where === 'live' ? 'ADDED' : 'MODIFIED';
   }
   if (labels.length > 0) return uids.delete(stored.uid) || isEarlier ? 'DELETED' : undefined;
   return shown[source].gone.includes(where) ? 'DELETED' : undefined;
-}
-
-function holds(requirement: LabelRequirement, labels: Readonly<Record<string, string>>): boolean {
-  const value = Object.hasOwn(labels, requirement.key) ? labels[requirement.key] : undefined;
-  switch (requirement.operator) {
-    case 'exists':
-      return value !== undefined;
-    case 'notExists':
-      return value === undefined;
-    case 'in':
-      return value !== undefined && requirement.values.includes(value);
-    case 'notIn':
-      return value === undefined || !requirement.values.includes(value);
-  }
 }

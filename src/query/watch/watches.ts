@@ -84,10 +84,11 @@ export class Watches {
       const message = `User "${user.name}" has as many watches as there is room for; end one, or try again`;
       throw new QueryError('TooManyRequests', message, { retryAfterSeconds: 1 });
     }
-    const kept = this.#join(collection.kind, startOf(asked, this.#clock));
+    const moment = startOf(asked, this.#clock);
+    const kept = this.#join(collection.kind, moment);
     const matching = new MatchingUids(this.#matching, user.name);
     try {
-      const begun = await this.#begin({ collection, asked, form, log: kept.log, matching }, context);
+      const begun = await this.#begin({ collection, asked, form, log: kept.log, matching, moment }, context);
       await this.#stream(begun, context);
     } finally {
       matching.clear();
@@ -126,11 +127,11 @@ export class Watches {
   }
 
   async #begin(
-    { collection, asked, form, log, matching }: Pick<Begun, 'collection' | 'asked' | 'form' | 'log' | 'matching'>,
+    asking: Pick<Begun, 'collection' | 'asked' | 'form' | 'log' | 'matching' | 'moment'>,
     { time }: Context,
   ): Promise<Begun> {
+    const { collection, asked, form, log, matching, moment } = asking;
     const { after } = asked;
-    const moment = startOf(asked, this.#clock);
     await time.within(this.#caughtUp(log, momentOf(this.#clock.now()), time.signal));
     const firstNew = log.end;
     // What is read below is newer than everything before it.
@@ -146,7 +147,7 @@ export class Watches {
     }
     const pages = after === undefined ? readPages(storage, form.kind, query, { limit: undefined, within }) : undefined;
     const initial = pages === undefined ? undefined : await begunPages(pages);
-    return { collection, asked, form, log, place, matching, firstNew, initial, moment };
+    return { ...asking, place, firstNew, initial };
   }
 
   /** Until everything that was committed before the moment is in the log. */

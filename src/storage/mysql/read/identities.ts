@@ -1,12 +1,20 @@
 // Reads that compare the store with a cluster: many rows, never their json.
 import type { KindDefinition } from '../../../api/kind.ts';
-import type { IdentityQuery, Incarnation, StoredIdentity, Tombstone, TombstoneQuery } from '../../metadata-storage.ts';
+import type {
+  ChangedQuery,
+  ChangedRow,
+  IdentityQuery,
+  Incarnation,
+  StoredIdentity,
+  Tombstone,
+  TombstoneQuery,
+} from '../../metadata-storage.ts';
 import { identityLimit } from '../../page-limit.ts';
 import { type RowState, rowStates } from '../../row.ts';
 import { padded } from '../chunks.ts';
 import type { SqlParameter, SqlRow, SqlSession } from '../pool.ts';
 import { FOREIGN_SQL, rowStateNumber, STATE_SQL } from '../schema/statements.ts';
-import { fromSqlTime } from '../sql-time.ts';
+import { fromSqlTime, toSqlTime } from '../sql-time.ts';
 import { hasName } from './conditions.ts';
 import { rowStateNamed } from './object-reads.ts';
 import { identified, otherKeys } from './row-keys.ts';
@@ -154,4 +162,19 @@ export async function readTombstones(
 
 function inStates(states: readonly RowState[]): string {
   return states.map(rowStateNumber).join(', ');
+}
+
+/** By the key of `update_time` alone, which ends with the primary key. */
+export async function readChangedRows(
+  session: SqlSession,
+  kind: KindDefinition,
+  { since, after, limit }: ChangedQuery,
+): Promise<readonly ChangedRow[]> {
+  const from = toSqlTime(after?.updateTime ?? since);
+  const rows = await session.query(
+    `SELECT \`uid\`, \`update_time\` FROM \`${kind.table}\` WHERE \`update_time\` >= ? ` +
+      'AND (`update_time` > ? OR `uid` > ?) ORDER BY `update_time`, `uid` LIMIT ?',
+    [from, from, after?.key ?? '', identityLimit(limit)],
+  );
+  return rows.map(([key, time]) => ({ key: String(key), updateTime: fromSqlTime(String(time)) }));
 }

@@ -1,9 +1,11 @@
 // The reads of MySQL, each on a connection of its own.
 import type { KindDefinition } from '../../../api/kind.ts';
 import type { Aggregate, AggregateQuery } from '../../aggregate.ts';
-import type { ChangedQuery, ChangedRow, ChangeReads } from '../../changes.ts';
 import type { ListQuery } from '../../list-query.ts';
 import type {
+  ChangedQuery,
+  ChangedRow,
+  ChangeReads,
   IdentityQuery,
   Incarnation,
   ListPage,
@@ -18,9 +20,8 @@ import type { OwnCluster } from '../clusters.ts';
 import type { MysqlPool, SqlSession } from '../pool.ts';
 import type { TableNaming } from '../schema/table-naming.ts';
 import { readAggregate } from './aggregate.ts';
-import { readChangedRows } from './changed-rows.ts';
 import { exactly, hasName } from './conditions.ts';
-import { readIdentities, readIncarnations, readTombstones } from './identities.ts';
+import { readChangedRows, readIdentities, readIncarnations, readTombstones } from './identities.ts';
 import { listObjects, readNamespaces } from './list.ts';
 import { readObject } from './object-reads.ts';
 import { readPositions } from './positions.ts';

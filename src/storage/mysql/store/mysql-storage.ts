@@ -13,10 +13,10 @@ import {
   type MetadataChange,
   type UpdateTarget,
 } from '../../bulk.ts';
-import type { ChangeReads } from '../../changes.ts';
 import { GateMovedError, StorageSchemaMissingError } from '../../errors.ts';
 import type { ListQuery } from '../../list-query.ts';
 import type {
+  ChangeReads,
   IdentityQuery,
   Incarnation,
   ListPage,
