@@ -2,8 +2,8 @@
 // they leave a few objects in the cluster at most.
 import { isAborted } from '../../src/base/abort.ts';
 import { sleep, systemClock } from '../../src/base/clock.ts';
-import type { ControlPlane } from '../local/control-plane.ts';
 import type { CommandResult } from '../local/run-command.ts';
+import type { DemoCluster } from './demo-cluster.ts';
 import type { Narrator } from './narrator.ts';
 import { NS } from './story.ts';
 
@@ -26,18 +26,22 @@ export function nextChange(models: readonly ChangedModel[]): Change {
 }
 
 /** Makes one change after the other until it is stopped, and tells what kubectl says. What fails is left to the next. */
-export async function makeChanges(controlPlane: ControlPlane, narrator: Narrator, signal: AbortSignal): Promise<void> {
+export async function makeChanges(
+  access: DemoCluster['access'],
+  narrator: Narrator,
+  signal: AbortSignal,
+): Promise<void> {
   for (let number = 1; !isAborted(signal); number += 1) {
-    const { stdout, stderr } = await makeChange(controlPlane, `demo-${number}`);
+    const { stdout, stderr } = await makeChange(access, `demo-${number}`);
     if (!isAborted(signal)) narrator.passing(`${stdout}${stderr}`);
     await sleep(systemClock, EVERY_MS, signal);
   }
 }
 
 /** `name` is that of a new model. */
-async function makeChange(controlPlane: ControlPlane, name: string): Promise<CommandResult> {
+async function makeChange(access: DemoCluster['access'], name: string): Promise<CommandResult> {
   const run = (args: readonly string[], input = ''): Promise<CommandResult> =>
-    controlPlane.kubectlRun(args, { allowFailure: true, input });
+    access.kubectlRun(args, { allowFailure: true, input });
   const list = ['get', MODELS, '-n', NS, '-l', 'demo', '--sort-by=.metadata.creationTimestamp', '-o', 'json'];
   const listed = await run(list);
   if (listed.code !== 0) return listed;

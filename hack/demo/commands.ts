@@ -2,8 +2,8 @@
 // script that knows the cluster.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { ControlPlane } from '../local/control-plane.ts';
 import { runCommand } from '../local/run-command.ts';
+import type { DemoCluster } from './demo-cluster.ts';
 import { DemoError, type Narrator } from './narrator.ts';
 import { EVICTED, NS } from './story.ts';
 
@@ -16,13 +16,13 @@ export interface DemoCommand {
 }
 
 /** The folder of the scripts. */
-export function binOf({ directory }: ControlPlane): string {
+export function binOf({ directory }: DemoCluster['access']): string {
   return join(directory, 'bin');
 }
 
-export function writeCommands(controlPlane: ControlPlane): readonly DemoCommand[] {
-  const bin = binOf(controlPlane);
-  writePrograms(controlPlane, bin);
+export function writeCommands(access: DemoCluster['access']): readonly DemoCommand[] {
+  const bin = binOf(access);
+  writePrograms(access, bin);
   const kubectl = join(bin, 'kubectl');
   const run = `${EVICTED} -n ${NS}`;
   return [
@@ -47,7 +47,7 @@ export async function runEach(commands: readonly DemoCommand[], narrator: Narrat
   narrator.proved('Each of them shows what it is for.');
 }
 
-function writePrograms({ directory, kubeconfig, kubectl }: ControlPlane, bin: string): void {
+function writePrograms({ directory, kubeconfig, kubectl }: DemoCluster['access'], bin: string): void {
   mkdirSync(bin);
   const settings = { KUBECONFIG: kubeconfig, KUBECACHEDIR: join(directory, 'kubectl-cache'), KUBERC: 'off' };
   const exported = Object.entries(settings).map(([name, value]) => `export ${name}='${value}'`);

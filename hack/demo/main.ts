@@ -4,6 +4,8 @@ import { untilAborted } from '../../src/base/abort.ts';
 import { messageOf } from '../../src/base/errors.ts';
 import { ServerDied, whileAllRun } from '../local/server-died.ts';
 import { runEach } from './commands.ts';
+import { startProcesses } from './demo-cluster.ts';
+import { startKind } from './kind-cluster.ts';
 import { Narrator } from './narrator.ts';
 import { handOver } from './reader.ts';
 import { type Stage, startStage } from './stage.ts';
@@ -12,10 +14,12 @@ import { Story } from './story.ts';
 const HELP = `npm run demo            install the bundle on a control plane, a node and MySQL of this machine, show the main
                         job of the product, and stay up until q or Ctrl-C
 npm run demo -- --once  the same, but end after the story (exit code 0 or 1)
+npm run demo -- --kind  the same in containers: on a kind cluster, which needs Docker; its first time takes minutes more
 `;
 
-const known = ['--once', '--', '--help', '-h'];
+const known = ['--once', '--kind', '--', '--help', '-h'];
 const flags = process.argv.slice(2);
+const kind = flags.includes('--kind');
 const narrator = new Narrator();
 const stop = new AbortController();
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
@@ -29,13 +33,12 @@ stop.signal.addEventListener('abort', () => narrator.progress('stopping everythi
 
 /** Tells the story, then runs the commands for the reader, or leaves them and all the rest to the reader. */
 async function play(stage: Stage): Promise<void> {
-  const { bundle } = stage;
+  const { access, mysql } = stage.cluster;
   const list = ['get', 'pods', '-n', 'ingester-system', '-o', 'wide'];
   narrator.command(`kubectl ${list.join(' ')}`);
-  narrator.output(await bundle.kubectl(...list));
-  const { flavour, version } = bundle.server;
-  narrator.proved(`${flavour} ${version} has its tables; every role runs as pods of the shipped manifests.`);
-  await Promise.race([new Story(bundle, narrator).tell(), untilAborted(stop.signal)]);
+  narrator.output((await access.kubectlRun(list)).stdout);
+  narrator.proved(`${mysql.title} has its tables; every role runs as pods of the shipped manifests.`);
+  await Promise.race([new Story(stage.cluster, narrator).tell(), untilAborted(stop.signal)]);
   stop.signal.throwIfAborted();
   if (flags.includes('--once')) await runEach(stage.commands, narrator);
   else await handOver(stage, narrator, stop);
@@ -45,8 +48,9 @@ async function play(stage: Stage): Promise<void> {
 async function main(): Promise<number> {
   let stage: Stage | undefined;
   try {
-    narrator.chapter('Starting Kubernetes, MySQL and the bundle on loopback');
-    stage = await startStage({ progress: (message) => narrator.progress(message), signal: stop.signal });
+    const options = { progress: (message: string) => narrator.progress(message), signal: stop.signal };
+    narrator.chapter(`Starting Kubernetes, MySQL and the bundle ${kind ? 'in containers' : 'on loopback'}`);
+    stage = await startStage(() => (kind ? startKind(options) : startProcesses(options)));
     await whileAllRun(stage.servers, play(stage));
     await stage.stop();
     process.stdout.write(`\nDemo passed in ${narrator.seconds()} s.\n`);
@@ -63,7 +67,7 @@ async function main(): Promise<number> {
 async function reportFailure(error: unknown, stage: Stage | undefined): Promise<void> {
   process.stderr.write(`\nThe demo failed: ${messageOf(error)}\n`);
   if (stage === undefined || error instanceof ServerDied) return;
-  const { stdout } = await stage.bundle.controlPlane.kubectlRun(
+  const { stdout } = await stage.cluster.access.kubectlRun(
     ['logs', '-n', 'ingester-system', '-l', 'app.kubernetes.io/component=reconciler', '--tail=20', '--prefix'],
     { allowFailure: true },
   );

@@ -1,11 +1,11 @@
-import type { DatabaseServer } from '../local/mysql.ts';
+import type { DemoMysql } from './demo-cluster.ts';
 import type { Narrator } from './narrator.ts';
 
 /** Stops MySQL where it runs and starts it where it does not; a key that is pressed meanwhile counts for nothing. */
-export function mysqlKey({ process: mysql }: DatabaseServer, narrator: Narrator): () => Promise<void> {
+export function mysqlKey(mysql: DemoMysql, narrator: Narrator): () => Promise<void> {
   let turning = false;
   return async () => {
-    if (turning || mysql === undefined) return;
+    if (turning) return;
     turning = true;
     if (mysql.running) {
       narrator.passing('stopping MySQL');

@@ -1,9 +1,9 @@
 import { join } from 'node:path';
-import type { ControlPlane } from '../local/control-plane.ts';
 import { freePort } from '../local/free-port.ts';
 import type { Reaper } from '../local/reaper.ts';
 import { probe } from '../local/role-process.ts';
 import { ServerProcess } from '../local/server-process.ts';
+import type { DemoCluster } from './demo-cluster.ts';
 
 const API = '/apis/stored.michelangelo.api/v2';
 const PAGE = `${API}/ui/`;
@@ -13,7 +13,7 @@ const PAGE = `${API}/ui/`;
  * through nothing but reads of stored objects.
  */
 export async function startPage(
-  { directory, kubeconfig, kubectl }: ControlPlane,
+  { directory, kubeconfig, kubectl }: DemoCluster['access'],
   reaper: Reaper,
 ): Promise<{ readonly server: ServerProcess; readonly address: string }> {
   const port = await freePort();

@@ -9,10 +9,10 @@ import type { Stage } from './stage.ts';
 
 /** Until `stop` is aborted, by a key or otherwise. */
 export async function handOver(stage: Stage, narrator: Narrator, stop: AbortController): Promise<void> {
-  const { controlPlane, server } = stage.bundle;
+  const { access, mysql } = stage.cluster;
   explain(stage, narrator);
   const failed = Promise.withResolvers<never>();
-  const turnMysql = mysqlKey(server, narrator);
+  const turnMysql = mysqlKey(mysql, narrator);
   const end = (): void => stop.abort();
   const keys = new Map([
     ['m', () => void turnMysql().catch(failed.reject)],
@@ -21,8 +21,8 @@ export async function handOver(stage: Stage, narrator: Narrator, stop: AbortCont
   ]);
   const release = onKeys(process.stdin, keys);
   try {
-    const changes = makeChanges(controlPlane, narrator, stop.signal);
-    const restarts = tellOfRestarts(controlPlane, narrator, stop.signal);
+    const changes = makeChanges(access, narrator, stop.signal);
+    const restarts = tellOfRestarts(access, narrator, stop.signal);
     await Promise.race([untilAborted(stop.signal), changes, restarts, failed.promise]);
   } finally {
     release();

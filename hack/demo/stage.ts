@@ -1,13 +1,13 @@
-// All that runs for the demo: the servers, the bundle with its query API, the page, and the programs for the reader.
-import { type BundleServersOptions, withUndo } from '../local/bundle-servers.ts';
-import { type PodBundle, startPodBundle } from '../local/pod-bundle.ts';
+// All that runs for the demo: a cluster with the bundle and its query API, the page, and the programs for the reader.
+import { withUndo } from '../local/bundle-servers.ts';
 import { startReaper } from '../local/reaper.ts';
 import type { ServerProcess } from '../local/server-process.ts';
 import { type DemoCommand, writeCommands } from './commands.ts';
+import type { DemoCluster } from './demo-cluster.ts';
 import { startPage } from './page.ts';
 
 export interface Stage {
-  readonly bundle: PodBundle;
+  readonly cluster: DemoCluster;
   /** Opens the page in a browser, and asks for no token. */
   readonly address: string;
   readonly commands: readonly DemoCommand[];
@@ -15,15 +15,15 @@ export interface Stage {
   stop(): Promise<void>;
 }
 
-export function startStage(options: BundleServersOptions): Promise<Stage> {
+export function startStage(start: () => Promise<DemoCluster>): Promise<Stage> {
   return withUndo(async (stack) => {
-    const bundle = await startPodBundle({ ...options, overlay: 'process-node-query' });
-    stack.add(() => bundle.stop());
+    const cluster = await start();
+    stack.add(() => cluster.stop());
     const reaper = startReaper();
     stack.add(() => reaper.dismiss());
-    const { server, address } = await startPage(bundle.controlPlane, reaper);
+    const { server, address } = await startPage(cluster.access, reaper);
     stack.add(() => server.stop());
-    const commands = writeCommands(bundle.controlPlane);
-    return { bundle, address, commands, servers: [...bundle.servers, server], stop: () => stack.unwind() };
+    const commands = writeCommands(cluster.access);
+    return { cluster, address, commands, servers: [...cluster.servers, server], stop: () => stack.unwind() };
   });
 }

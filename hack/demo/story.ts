@@ -2,7 +2,7 @@
 // what it claims.
 import { setTimeout as delay } from 'node:timers/promises';
 import { defaultKinds, kindsUnder } from '../../src/kinds/kinds.ts';
-import type { BundleServers } from '../local/bundle-servers.ts';
+import type { DemoCluster } from './demo-cluster.ts';
 import { DemoError, type Narrator, table } from './narrator.ts';
 
 export const NS = 'ingester-test';
@@ -14,11 +14,11 @@ const LIMIT_MS = 60_000;
 const HOLD_MS = 3000;
 
 export class Story {
-  readonly #bundle: BundleServers;
+  readonly #cluster: DemoCluster;
   readonly #tell: Narrator;
 
-  constructor(bundle: BundleServers, narrator: Narrator) {
-    this.#bundle = bundle;
+  constructor(cluster: DemoCluster, narrator: Narrator) {
+    this.#cluster = cluster;
     this.#tell = narrator;
   }
 
@@ -70,13 +70,13 @@ export class Story {
       )
       .join(' UNION ALL ');
     await this.#until('13 rows', async () => {
-      const rows = await this.#bundle.database.query(union);
+      const rows = await this.#cluster.mysql.query(union);
       return rows.every((row) => Number(row['live_rows']) === 1);
     });
     this.#tell.sql(
       "SELECT COUNT(*) FROM <each of the 13 tables> WHERE namespace='ingester-test' AND delete_time IS NULL",
     );
-    this.#tell.output(table(await this.#bundle.database.query(union)));
+    this.#tell.output(table(await this.#cluster.mysql.query(union)));
     this.#tell.proved('13 objects, 13 rows.');
   }
 
@@ -101,7 +101,7 @@ export class Story {
 
   async #deletionIsHeld(): Promise<void> {
     this.#tell.chapter('MySQL goes down: a deletion waits, nothing is lost');
-    await this.#bundle.server.stop();
+    await this.#cluster.mysql.stop();
     this.#tell.say('MySQL is stopped: its process has ended.');
     await this.#kubectl('delete', 'models.michelangelo.api', '-n', NS, 'ingester-test-model', '--wait=false');
     await delay(HOLD_MS);
@@ -114,7 +114,7 @@ export class Story {
     );
     if (!held.includes('michelangelo/Ingester')) throw new DemoError('the finalizer to hold the object', 'it is gone');
     this.#tell.proved('Terminating, and held by the finalizer, because MySQL does not know the final state yet.');
-    await this.#bundle.server.start();
+    await this.#cluster.mysql.start();
     this.#tell.say('MySQL is started again.');
     await this.#gone('models.michelangelo.api', 'ingester-test-model');
     const row = await this.#sql(`SELECT name, algorithm, res_version, delete_time FROM model WHERE namespace='${NS}'`);
@@ -153,31 +153,31 @@ export class Story {
 
   async #kubectl(...args: readonly string[]): Promise<string> {
     this.#tell.command(`kubectl ${args.map(quoted).join(' ')}`);
-    const output = await this.#bundle.kubectl(...args);
-    this.#tell.output(output);
-    return output;
+    const { stdout } = await this.#cluster.access.kubectlRun(args);
+    this.#tell.output(stdout);
+    return stdout;
   }
 
   async #sql(statement: string): Promise<Readonly<Record<string, unknown>> | undefined> {
     this.#tell.sql(statement);
-    const rows = await this.#bundle.database.query(statement);
+    const rows = await this.#cluster.mysql.query(statement);
     this.#tell.output(table(rows));
     return rows[0];
   }
 
   async #one(statement: string): Promise<Readonly<Record<string, unknown>> | undefined> {
-    return (await this.#bundle.database.query(statement))[0];
+    return (await this.#cluster.mysql.query(statement))[0];
   }
 
   async #gone(resource: string, name: string): Promise<void> {
     await this.#until(`${name} to leave the cluster`, async () => {
-      const { code } = await this.#bundle.controlPlane.kubectlRun(['get', resource, '-n', NS, name], {
+      const { code } = await this.#cluster.access.kubectlRun(['get', resource, '-n', NS, name], {
         allowFailure: true,
       });
       return code !== 0;
     });
     this.#tell.command(`kubectl get ${resource} -n ${NS} ${name}`);
-    const { stderr } = await this.#bundle.controlPlane.kubectlRun(['get', resource, '-n', NS, name], {
+    const { stderr } = await this.#cluster.access.kubectlRun(['get', resource, '-n', NS, name], {
       allowFailure: true,
     });
     this.#tell.output(stderr);

@@ -6,6 +6,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 cluster=${KIND_CLUSTER:-ingester-e2e}
 state=${KIND_STATE:-$PWD/.local/kind}
 export KUBECONFIG=$state/kubeconfig
+# Those that a node image was made of, for all clusters of this folder.
+programs=$PWD/.local/kind-programs
 image=michelangelo-ingester:dev
 # What is claimed newest; the workflow names it too.
 newest_node=kindest/node:v1.36.1@sha256:3489c7674813ba5d8b1a9977baea8a6e553784dab7b84759d1014dbd78f7ebd5
@@ -65,7 +67,7 @@ need_space() { # GiB
 
 # kind and kubectl of PATH, or else those that the node image was made of.
 need_programs() {
-  export PATH="$PATH:$state/programs"
+  export PATH="$PATH:$programs"
   need kind
   need kubectl
 }

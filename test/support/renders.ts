@@ -32,6 +32,7 @@ export const recipes: Readonly<Record<string, Recipe>> = {
   crds: { base: 'default', components: ['crds', 'argocd', 'flux'] },
   'custom-namespace': { folder: 'config/overlays/custom-namespace' },
   kind: { folder: 'config/overlays/kind' },
+  'kind-query': { folder: 'config/overlays/kind-query' },
   'kind-policies': { folder: 'config/overlays/kind-policies' },
   'process-node': { folder: 'config/overlays/process-node' },
   'process-node-query': { folder: 'config/overlays/process-node-query' },

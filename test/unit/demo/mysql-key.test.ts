@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import type { DemoMysql } from '../../../hack/demo/demo-cluster.ts';
 import { mysqlKey } from '../../../hack/demo/mysql-key.ts';
 import type { Narrator } from '../../../hack/demo/narrator.ts';
-import type { DatabaseServer } from '../../../hack/local/mysql.ts';
 
 function mysqlAndKey() {
   const done: string[] = [];
@@ -17,7 +17,7 @@ function mysqlAndKey() {
     return Promise.resolve();
   };
   const narrator = { passing: () => undefined, say: (text: string) => done.push(text) };
-  const key = mysqlKey({ process: server } as unknown as DatabaseServer, narrator as unknown as Narrator);
+  const key = mysqlKey(server as unknown as DemoMysql, narrator as unknown as Narrator);
   return { key, told: () => done.join(' ') };
 }
 
