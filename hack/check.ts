@@ -10,6 +10,7 @@ const steps: readonly { readonly name: string; readonly command: readonly string
   { name: 'generated files', command: ['node', 'hack/generate/main.ts', ...(fix ? [] : ['--check'])] },
   { name: 'words', command: ['node', 'hack/words.ts'] },
   { name: 'types', command: ['../typescript-native/bin/tsc', '--noEmit'] },
+  { name: 'types of the page', command: ['../typescript-native/bin/tsc', '--noEmit', '-p', 'src/query/ui'] },
   {
     name: 'arrows between folders',
     command: ['depcruise', '--config', '.dependency-cruiser.mjs', 'src', 'webhooks', 'hack', 'test'],

@@ -4,6 +4,7 @@ import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path';
 import { build, type Metafile } from 'esbuild';
 import { licencesOf } from './licences.ts';
+import { buildUi } from './ui.ts';
 
 const root = join(import.meta.dirname, '../..');
 const entries = ['src/main.ts', 'src/kubectl-ingester.ts'];
@@ -12,7 +13,13 @@ const commands = [
   ['kubectl-ingester', 'kubectl-ingester.js'],
 ] as const;
 /** Read by the program, not imported. */
-const files = ['schema/migrations', 'src/query/ui', 'src/kubectl_complete-ingester', 'LICENSE'];
+const files = [
+  'schema/migrations',
+  'src/query/ui/public',
+  'src/query/ui/generated',
+  'src/kubectl_complete-ingester',
+  'LICENSE',
+];
 
 /** Libraries in the format of CommonJS ask for modules of Node by `require`, which modules do not have. */
 const banner = "import { createRequire as requireOf } from 'node:module';\nconst require = requireOf(import.meta.url);";
@@ -24,7 +31,8 @@ export async function buildProgram(folder: string, commit: string | undefined): 
   const metafile = await bundle(folder);
   for (const file of files) cpSync(join(root, file), join(folder, file), { recursive: true });
   writeCommands(folder);
-  writeFileSync(join(folder, 'LICENSES.txt'), licencesOf(root, Object.keys(metafile.inputs)));
+  const { inputs } = await buildUi('page.tsx');
+  writeFileSync(join(folder, 'LICENSES.txt'), licencesOf(root, [...Object.keys(metafile.inputs), ...inputs]));
   const { name, version, license } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as Readonly<
     Record<'name' | 'version' | 'license', string>
   >;

@@ -19,6 +19,7 @@ import type { Output } from './output.ts';
 import { podOutputs } from './pods.ts';
 import { protoOutputs } from './proto/outputs.ts';
 import { removalOutputs } from './removal.ts';
+import { pageOutput } from './ui.ts';
 
 /** Manifests with expressions that name parts of the bundle. */
 const ADMISSION = /config\/(base\/webhook|components\/(admission-policies|deletion-protection))\//;
@@ -39,7 +40,8 @@ async function outputs(): Promise<readonly Output[]> {
     ...namesOutputs(admission),
     ...docsOutputs(allKinds),
     ...gitopsOutputs(allKinds),
-    argocdExtensionOutput(allKinds),
+    await argocdExtensionOutput(allKinds),
+    await pageOutput(),
     metricsOutput(),
     dashboardOutput(),
   ];

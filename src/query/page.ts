@@ -1,5 +1,5 @@
-// The web page: three files of this folder, with nothing to build and nothing from elsewhere. They hold no data, so
-// they need no authentication; what the page shows it requests from this API, as the user of the browser.
+// The web page: four files with nothing from elsewhere; the script is generated from the modules in ui. They hold no data,
+// so they need no authentication; what the page shows it requests from this API, as the user of the browser.
 //
 // The same page stands below the group's path, where the API server passes it on: kubectl proxy, then
 // http://127.0.0.1:8001/apis/stored.michelangelo.api/v2/ui/ shows it without a token.
@@ -18,10 +18,10 @@ interface PageFile {
 }
 
 const files: Readonly<Record<string, PageFile>> = {
-  '/': { type: 'text/html; charset=utf-8', text: file('index.html') },
-  '/page.css': { type: 'text/css; charset=utf-8', text: file('page.css') },
-  '/view.js': { type: 'text/javascript; charset=utf-8', text: file('view.js') },
-  '/page.js': { type: 'text/javascript; charset=utf-8', text: file('page.js') },
+  '/': { type: 'text/html; charset=utf-8', text: file('public/index.html') },
+  '/object.css': { type: 'text/css; charset=utf-8', text: file('public/object.css') },
+  '/page.css': { type: 'text/css; charset=utf-8', text: file('public/page.css') },
+  '/page.js': { type: 'text/javascript; charset=utf-8', text: file('generated/page.js') },
 };
 
 /** Nothing may be loaded from elsewhere, nothing inline runs, and no other site may frame the page. */

@@ -2,6 +2,7 @@
 import type { KindDefinition } from '../api/kind.ts';
 import { sha256Hex } from '../base/hash.ts';
 import type { JsonObject } from '../base/json.ts';
+import { queryFieldNames } from '../storage/fields.ts';
 import type { ListQuery } from '../storage/list-query.ts';
 import { BoundedCache } from './bounded-cache.ts';
 import { type Context, sendJson } from './context.ts';
@@ -55,6 +56,7 @@ export class Summary {
     return {
       kind: kind.kind,
       plural: kind.plural,
+      fields: [...queryFieldNames(kind)],
       counts: Object.fromEntries(counted.map((source, index) => [source, counts[index] ?? 0])),
       ...(among === 'all' ? {} : { namespaces: [...among] }),
       ...(position === undefined

@@ -16,6 +16,12 @@ interface Message {
   readonly error?: { readonly message: string };
 }
 
+export interface View {
+  readonly scheme: 'light' | 'dark';
+  readonly width: number;
+  readonly height: number;
+}
+
 export class Browser {
   readonly #process: ServerProcess;
   readonly #socket: WebSocket;
@@ -94,6 +100,14 @@ export class Browser {
       if (!pattern.test(text)) throw new CodedError('TEST_PAGE', `the page does not show ${String(pattern)}:\n${text}`);
     }, 20_000);
     return text;
+  }
+
+  /** Sizes in CSS pixels; `scheme` is what the system of the user prefers. */
+  async emulate({ scheme, width, height }: View): Promise<void> {
+    const features = [{ name: 'prefers-color-scheme', value: scheme }];
+    await this.#call('Emulation.setEmulatedMedia', { features });
+    const metrics = { width, height, deviceScaleFactor: 1, mobile: width < 600 };
+    await this.#call('Emulation.setDeviceMetricsOverride', metrics);
   }
 
   /** PNG of what a user sees. */

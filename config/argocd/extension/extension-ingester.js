@@ -1,190 +1,405 @@
-// Generated from src/query/ui by "npm run generate". Do not edit.
-// What the page and the Argo CD tab have in common: asking the API, and showing one object. A classic script, because
-// Argo CD loads no modules. Text only ever becomes text: nothing here writes HTML.
-(() => {
-  const API = 'apis/stored.michelangelo.api/v2';
-  const TABLE = 'application/json;as=Table;v=v1;g=meta.k8s.io,application/json';
-  const PREFIX = 'stored.michelangelo.api/';
-  const places = { live: 'in etcd and MySQL', evicted: 'in MySQL only', deleted: 'deleted, kept for the record' };
-
-  class ApiError extends Error {
-    constructor(status, message) {
-      super(message);
-      this.status = status;
-    }
-  }
-
-  /** Asks below `root`; `headers` say who asks. Gives the document and how far behind the store is, in seconds. */
-  function createApi(root, headers) {
-    return async (path, { table = false } = {}) => {
-      const accept = table ? TABLE : 'application/json';
-      const answer = await fetch(`${root}${API}${path}`, { headers: { Accept: accept, ...headers() } });
-      const text = await answer.text();
-      if (!answer.ok) throw new ApiError(answer.status, messageOf(text, answer.status));
-      const lag = answer.headers.get('Ingester-Lag-Seconds');
-      return { text, document: JSON.parse(text), lag: lag === null ? undefined : Number(lag) };
-    };
-  }
-
-  function messageOf(text, status) {
-    try {
-      return JSON.parse(text).message ?? `HTTP ${status}`;
-    } catch {
-      return `HTTP ${status}`;
-    }
-  }
-
-  function element(name, properties = {}, ...children) {
-    const { dataset = {}, ...others } = properties;
-    const made = Object.assign(document.createElement(name), others);
-    Object.assign(made.dataset, dataset);
-    made.append(...children);
-    return made;
-  }
-
-  function tableOf(columns, rows) {
-    return element(
-      'table',
-      {},
-      element('thead', {}, element('tr', {}, ...columns.map((column) => element('th', { scope: 'col' }, column)))),
-      element(
-        'tbody',
-        {},
-        ...rows.map((cells) => element('tr', {}, ...cells.map((cell) => element('td', {}, cell ?? '')))),
-      ),
-    );
-  }
-
-  /** The text as YAML may have it bare, else in quotes as JSON has it, which YAML reads too. */
-  function scalar(value) {
-    if (typeof value !== 'string') return JSON.stringify(value);
-    const bare = /^[A-Za-z_/][\w ./@+()-]*(?:[:=][\w./@+()-]+)*$/.test(value) && !/ $/.test(value);
-    return bare && !/^(?:true|false|null|yes|no|on|off|y|n|~)$/i.test(value) ? value : JSON.stringify(value);
-  }
-
-  function yaml(value, indent = '') {
-    if (Array.isArray(value)) {
-      if (value.length === 0) return ' []\n';
-      return `\n${value.map((item) => `${indent}-${nested(item, `${indent}  `).replace(/^\n\s*/, ' ')}`).join('')}`;
-    }
-    const entries = Object.entries(value).sort(([a], [b]) => rank(a) - rank(b) || (a < b ? -1 : 1));
-    if (entries.length === 0) return ' {}\n';
-    return `\n${entries.map(([key, item]) => `${indent}${scalar(key)}:${nested(item, `${indent}  `)}`).join('')}`;
-  }
-
-  function nested(value, indent) {
-    if (JSON.isRawJSON?.(value)) return ` ${value.rawJSON}\n`;
-    return typeof value === 'object' && value !== null ? yaml(value, indent) : ` ${scalar(value)}\n`;
-  }
-
-  /** Numbers beyond 2^53 keep their digits: JSON.parse shows what stood there. */
-  function parseExact(text) {
-    return JSON.parse(text, (_key, value, context) => {
-      const exact = typeof value === 'number' && !Number.isSafeInteger(value) && /^-?\d+$/.test(context?.source ?? '');
-      return exact && JSON.rawJSON ? JSON.rawJSON(context.source) : value;
-    });
-  }
-
-  /** The database keeps no order of keys; users expect these first. */
-  const first = ['apiVersion', 'kind', 'metadata', 'name', 'namespace', 'uid', 'spec', 'status'];
-  const rank = (key) => (first.includes(key) ? first.indexOf(key) : first.length);
-
-  function toYaml(text) {
-    return yaml(parseExact(text)).trimStart();
-  }
-
-  /** One object: where it lives, its YAML and its history. */
-  async function objectView(api, { plural, namespace, name, uid, onIncarnation }) {
-    const path = `/namespaces/${encodeURIComponent(namespace)}/${plural}/${encodeURIComponent(name)}`;
-    const [one, history] = await Promise.all([
-      api(uid === undefined ? path : `${path}?uid=${encodeURIComponent(uid)}`),
-      api(`${path}/incarnations`),
-    ]);
-    const { metadata } = one.document;
-    return element(
-      'article',
-      {},
-      element('h2', {}, `${namespace}/${name}`),
-      whereabouts(metadata, one.lag),
-      element('h3', {}, 'History'),
-      historyTable(history.document.items, metadata.uid, onIncarnation),
-      element('h3', {}, 'Object'),
-      element('pre', { tabIndex: 0, className: 'yaml' }, toYaml(one.text)),
-    );
-  }
-
-  function whereabouts({ annotations = {}, uid, creationTimestamp, resourceVersion }, lag) {
-    const state = annotations[`${PREFIX}state`];
-    const facts = [
-      ['Where', element('span', { className: 'state', dataset: { state } }, places[state] ?? state)],
-      ['UID', uid],
-      ['Created', creationTimestamp],
-      ['Resource version', resourceVersion],
-      ['Stored', annotations[`${PREFIX}update-time`]],
-      ['Evicted', annotations[`${PREFIX}evict-time`]],
-      ['Deleted', annotations[`${PREFIX}delete-time`]],
-      ['Store complete', lag === undefined ? 'unknown' : `up to ${lag} s ago`],
-    ].filter(([, value]) => value !== undefined);
-    return element('dl', {}, ...facts.flatMap(([term, value]) => [element('dt', {}, term), element('dd', {}, value)]));
-  }
-
-  function historyTable(items, shown, onIncarnation) {
-    const rows = items.map(({ metadata }) => {
-      const { uid, creationTimestamp, annotations = {} } = metadata;
-      const link = element('button', { type: 'button', className: 'link', disabled: uid === shown }, uid);
-      link.addEventListener('click', () => onIncarnation(uid));
-      const ended = annotations[`${PREFIX}delete-time`] ?? annotations[`${PREFIX}evict-time`];
-      return [link, annotations[`${PREFIX}state`], creationTimestamp, ended];
-    });
-    return tableOf(['Incarnation', 'State', 'Created', 'Left etcd'], rows);
-  }
-
-  window.ingesterView = { createApi, element, tableOf, objectView };
-})();
+// Generated from src/query/ui by "npm run generate". Do not edit. Has Preact (MIT) and yaml (ISC) inside.
 window.ingesterPlurals = {"Project":"projects","ModelFamily":"modelfamilys","Model":"models","Pipeline":"pipelines","PipelineRun":"pipelineruns","InferenceServer":"inferenceservers","Revision":"revisions","Cluster":"clusters","RayCluster":"rayclusters","RayJob":"rayjobs","SparkJob":"sparkjobs","TriggerRun":"triggerruns","Deployment":"deployments","CachedOutput":"cachedoutputs"};
-// The tab "Stored" on the Michelangelo objects of Argo CD. Argo CD brings React, and its proxy says to the query API who
-// asks; hack/generate puts this file behind view.js and the plurals of the kinds.
-(() => {
-  const { React, extensionsAPI, ingesterPlurals: plurals } = window;
-  const { createApi, element, objectView } = window.ingesterView;
-  const hints = {
-    401: 'Argo CD sends no valid token: see "The tab in Argo CD" in the documentation of the Ingester.',
-    403: 'Neither Argo CD nor the account of its token lets you see this.',
-    404: 'The Ingester has not stored this object.',
-  };
+"use strict";(()=>{var st,O,Kn,fi,ae,Dn,qn,Un,Ut,ze,$e,Fn,Ht,Ft,Vt,ui,et={},tt=[],di=/acit|ex(?:s|g|n|p|$)|rph|grid|ows|mnc|ntw|ine[ch]|zoo|^ord|itera/i,it=Array.isArray;function ne(t,e){for(var n in e)t[n]=e[n];return t}function Yt(t){t&&t.parentNode&&t.parentNode.removeChild(t)}function pi(t,e,n){var s,i,r,o={};for(r in e)r=="key"?s=e[r]:r=="ref"?i=e[r]:o[r]=e[r];if(arguments.length>2&&(o.children=arguments.length>3?st.call(arguments,2):n),typeof t=="function"&&t.defaultProps!=null)for(r in t.defaultProps)o[r]===void 0&&(o[r]=t.defaultProps[r]);return Xe(t,o,s,i,null)}function Xe(t,e,n,s,i){var r={type:t,props:e,key:n,ref:s,__k:null,__:null,__b:0,__e:null,__c:null,constructor:void 0,__v:i??++Kn,__i:-1,__u:0};return i==null&&O.vnode!=null&&O.vnode(r),r}function j(t){return t.children}function Ze(t,e){this.props=t,this.context=e}function me(t,e){if(e==null)return t.__?me(t.__,t.__i+1):null;for(var n;e<t.__k.length;e++)if((n=t.__k[e])!=null&&n.__e!=null)return n.__e;return typeof t.type=="function"?me(t):null}function mi(t){if(t.__P&&t.__d){var e=t.__v,n=e.__e,s=[],i=[],r=ne({},e);r.__v=e.__v+1,O.vnode&&O.vnode(r),Jt(t.__P,r,e,t.__n,t.__P.namespaceURI,32&e.__u?[n]:null,s,n??me(e),!!(32&e.__u),i),r.__v=e.__v,r.__.__k[r.__i]=r,Wn(s,r,i),e.__e=e.__=null,r.__e!=n&&Vn(r)}}function Vn(t){if((t=t.__)!=null&&t.__c!=null)return t.__e=t.__c.base=null,t.__k.some(function(e){if(e!=null&&e.__e!=null)return t.__e=t.__c.base=e.__e}),Vn(t)}function Rn(t){(!t.__d&&(t.__d=!0)&&ae.push(t)&&!nt.__r++||Dn!=O.debounceRendering)&&((Dn=O.debounceRendering)||qn)(nt)}function nt(){try{for(var t,e=1;ae.length;)ae.length>e&&ae.sort(Un),t=ae.shift(),e=ae.length,mi(t)}finally{ae.length=nt.__r=0}}function Hn(t,e,n,s,i,r,o,a,c,l,p){var u,f,d,b,h,g,w=s&&s.__k||tt,y=e.length;for(c=hi(n,e,w,c,y),u=0;u<y;u++)(d=n.__k[u])!=null&&(f=d.__i!=-1&&w[d.__i]||et,d.__i=u,g=Jt(t,d,f,i,r,o,a,c,l,p),b=d.__e,d.ref&&f.ref!=d.ref&&(f.ref&&Wt(f.ref,null,d),p.push(d.ref,d.__c||b,d)),h==null&&b!=null&&(h=b),4&d.__u?(c=Yn(d,c,t),f.__e&&(f.__e=null)):typeof d.type=="function"&&g!==void 0?c=g:b&&(c=b.nextSibling),d.__u&=-7);return n.__e=h,c}function hi(t,e,n,s,i){var r,o,a,c,l,p=n.length,u=p,f=0;for(t.__k=new Array(i),r=0;r<i;r++)(o=e[r])!=null&&typeof o!="boolean"&&typeof o!="function"?(typeof o=="string"||typeof o=="number"||typeof o=="bigint"||o.constructor==String?o=t.__k[r]=Xe(null,o,null,null,null):it(o)?o=t.__k[r]=Xe(j,{children:o},null,null,null):o.constructor===void 0&&o.__b>0?o=t.__k[r]=Xe(o.type,o.props,o.key,o.ref?o.ref:null,o.__v):t.__k[r]=o,c=r+f,o.__=t,o.__b=t.__b+1,a=null,(l=o.__i=gi(o,n,c,u))!=-1&&(u--,(a=n[l])&&(a.__u|=2)),a==null||a.__v==null?(l==-1&&(i>p?f--:i<p&&f++),typeof o.type!="function"&&(o.__u|=4)):l!=c&&(l==c-1?f--:l==c+1?f++:(l>c?f--:f++,o.__u|=4))):t.__k[r]=null;if(u)for(r=0;r<p;r++)(a=n[r])!=null&&(2&a.__u)==0&&(a.__e==s&&(s=me(a)),Qn(a,a));return s}function Yn(t,e,n){var s,i;if(typeof t.type=="function"){for(s=t.__k,i=0;s&&i<s.length;i++)s[i]&&(s[i].__=t,e=Yn(s[i],e,n));return e}t.__e!=e&&(e&&t.type&&!e.parentNode&&(e=me(t)),e=n.insertBefore(t.__e,e||null));do e=e&&e.nextSibling;while(e!=null&&e.nodeType==8);return e}function gi(t,e,n,s){var i,r,o,a=t.key,c=t.type,l=e[n],p=l!=null&&(2&l.__u)==0;if(l===null&&a==null||p&&a==l.key&&c==l.type)return n;if(s>(p?1:0)){for(i=n-1,r=n+1;i>=0||r<e.length;)if((l=e[o=i>=0?i--:r++])!=null&&(2&l.__u)==0&&a==l.key&&c==l.type)return o}return-1}function Bn(t,e,n){e[0]=="-"?t.setProperty(e,n??""):t[e]=n==null?"":typeof n!="number"||di.test(e)?n:n+"px"}function Qe(t,e,n,s,i){var r,o;e:if(e=="style")if(typeof n=="string")t.style.cssText=n;else{if(typeof s=="string"&&(t.style.cssText=s=""),s)for(e in s)n&&e in n||Bn(t.style,e,"");if(n)for(e in n)s&&n[e]==s[e]||Bn(t.style,e,n[e])}else if(e[0]=="o"&&e[1]=="n")r=e!=(e=e.replace(Fn,"$1")),o=e.toLowerCase(),e=o in t||e=="onFocusOut"||e=="onFocusIn"?o.slice(2):e.slice(2),t.l||(t.l={}),t.l[e+r]=n,n?s?n[$e]=s[$e]:(n[$e]=Ht,t.addEventListener(e,r?Vt:Ft,r)):t.removeEventListener(e,r?Vt:Ft,r);else{if(i=="http://www.w3.org/2000/svg")e=e.replace(/xlink(H|:h)/,"h").replace(/sName$/,"s");else if(e!="width"&&e!="height"&&e!="href"&&e!="list"&&e!="form"&&e!="tabIndex"&&e!="download"&&e!="rowSpan"&&e!="colSpan"&&e!="role"&&e!="popover"&&e in t)try{t[e]=n??"";break e}catch{}typeof n=="function"||(n==null||n===!1&&e[4]!="-"?t.removeAttribute(e):t.setAttribute(e,e=="popover"&&n==1?"":n))}}function jn(t){return function(e){if(this.l){var n=this.l[e.type+t];if(e[ze]==null)e[ze]=Ht++;else if(e[ze]<n[$e])return;return n(O.event?O.event(e):e)}}}function Jt(t,e,n,s,i,r,o,a,c,l){var p,u,f,d,b,h,g,w,y,S,E,T,$,B,z,ke,q=e.type;if(e.constructor!==void 0)return null;128&n.__u&&(c=!!(32&n.__u),r=[a=e.__e=n.__e]),(p=O.__b)&&p(e);e:if(typeof q=="function"){u=o.length;try{if(y=e.props,S=q.prototype&&q.prototype.render,E=(p=q.contextType)&&s[p.__c],T=p?E?E.props.value:p.__:s,n.__c?w=(f=e.__c=n.__c).__=f.__E:(S?e.__c=f=new q(y,T):(e.__c=f=new Ze(y,T),f.constructor=q,f.render=bi),E&&E.sub(f),f.state||(f.state={}),f.__n=s,d=f.__d=!0,f.__h=[],f._sb=[]),S&&f.__s==null&&(f.__s=f.state),S&&q.getDerivedStateFromProps!=null&&(f.__s==f.state&&(f.__s=ne({},f.__s)),ne(f.__s,q.getDerivedStateFromProps(y,f.__s))),b=f.props,h=f.state,f.__v=e,d)S&&q.getDerivedStateFromProps==null&&f.componentWillMount!=null&&f.componentWillMount(),S&&f.componentDidMount!=null&&f.__h.push(f.componentDidMount);else{if(S&&q.getDerivedStateFromProps==null&&y!==b&&f.componentWillReceiveProps!=null&&f.componentWillReceiveProps(y,T),e.__v==n.__v||!f.__e&&f.shouldComponentUpdate!=null&&f.shouldComponentUpdate(y,f.__s,T)===!1){e.__v!=n.__v&&(f.props=y,f.state=f.__s,f.__d=!1),e.__e=n.__e,e.__k=n.__k,e.__k.some(function(te){te&&(te.__=e)}),tt.push.apply(f.__h,f._sb),f._sb=[],f.__h.length&&o.push(f),a=me(n);break e}f.componentWillUpdate!=null&&f.componentWillUpdate(y,f.__s,T),S&&f.componentDidUpdate!=null&&f.__h.push(function(){f.componentDidUpdate(b,h,g)})}if(f.context=T,f.props=y,f.__P=t,f.__e=!1,$=O.__r,B=0,S)f.state=f.__s,f.__d=!1,$&&$(e),p=f.render(f.props,f.state,f.context),tt.push.apply(f.__h,f._sb),f._sb=[];else do f.__d=!1,$&&$(e),p=f.render(f.props,f.state,f.context),f.state=f.__s;while(f.__d&&++B<25);f.state=f.__s,f.getChildContext!=null&&(s=ne(ne({},s),f.getChildContext())),S&&!d&&f.getSnapshotBeforeUpdate!=null&&(g=f.getSnapshotBeforeUpdate(b,h)),z=p!=null&&p.type===j&&p.key==null?Gn(p.props.children):p,a=Hn(t,it(z)?z:[z],e,n,s,i,r,o,a,c,l),f.base=e.__e,e.__u&=-161,f.__h.length&&o.push(f),w&&(f.__E=f.__=null)}catch(te){if(o.length=u,e.__v=null,c||r!=null){if(te.then){for(e.__u|=c?160:128;a&&a.nodeType==8&&a.nextSibling;)a=a.nextSibling;r!=null&&(r[r.indexOf(a)]=null),e.__e=a}else if(r!=null)for(ke=r.length;ke--;)Yt(r[ke])}else e.__e=n.__e;e.__k==null&&(e.__k=n.__k||[]),te.then||Jn(e),O.__e(te,e,n)}}else r==null&&e.__v==n.__v?(e.__k=n.__k,e.__e=n.__e):a=e.__e=yi(n.__e,e,n,s,i,r,o,c,l);return(p=O.diffed)&&p(e),128&e.__u?void 0:a}function Jn(t){t&&(t.__c&&(t.__c.__e=!0),t.__k&&t.__k.some(Jn))}function Wn(t,e,n){for(var s=0;s<n.length;s++)Wt(n[s],n[++s],n[++s]);O.__c&&O.__c(e,t),t.some(function(i){try{t=i.__h,i.__h=[],t.some(function(r){r.call(i)})}catch(r){O.__e(r,i.__v)}})}function Gn(t){return typeof t!="object"||t==null||t.__b>0?t:it(t)?t.map(Gn):t.constructor!==void 0?null:ne({},t)}function yi(t,e,n,s,i,r,o,a,c){var l,p,u,f,d,b,h,g=n.props||et,w=e.props,y=e.type;if(y=="svg"?i="http://www.w3.org/2000/svg":y=="math"?i="http://www.w3.org/1998/Math/MathML":i||(i="http://www.w3.org/1999/xhtml"),r!=null){for(l=0;l<r.length;l++)if((d=r[l])&&"setAttribute"in d==!!y&&(y?d.localName==y:d.nodeType==3)){t=d,r[l]=null;break}}if(t==null){if(y==null)return document.createTextNode(w);t=document.createElementNS(i,y,w.is&&w),a&&(O.__m&&O.__m(e,r),a=!1),r=null}if(y==null)g===w||a&&t.data==w||(t.data=w);else{if(r=y=="textarea"&&w.defaultValue!=null?null:r&&st.call(t.childNodes),!a&&r!=null)for(g={},l=0;l<t.attributes.length;l++)g[(d=t.attributes[l]).name]=d.value;for(l in g)d=g[l],l=="dangerouslySetInnerHTML"?u=d:l=="children"||l in w||l=="value"&&"defaultValue"in w||l=="checked"&&"defaultChecked"in w||Qe(t,l,null,d,i);for(l in w)d=w[l],l=="children"?f=d:l=="dangerouslySetInnerHTML"?p=d:l=="value"?b=d:l=="checked"?h=d:a&&typeof d!="function"||g[l]===d||Qe(t,l,d,g[l],i);if(p)a||u&&(p.__html==u.__html||p.__html==t.innerHTML)||(t.innerHTML=p.__html),e.__k=[];else if(u&&(t.innerHTML=""),Hn(e.type=="template"?t.content:t,it(f)?f:[f],e,n,s,y=="foreignObject"?"http://www.w3.org/1999/xhtml":i,r,o,r?r[0]:n.__k&&me(n,0),a,c),r!=null)for(l=r.length;l--;)Yt(r[l]);a&&y!="textarea"||(l="value",y=="progress"&&b==null?t.removeAttribute("value"):b!=null&&(b!==t[l]||y=="progress"&&!b||y=="option"&&b!=g[l])&&Qe(t,l,b,g[l],i),l="checked",h!=null&&h!=t[l]&&Qe(t,l,h,g[l],i))}return t}function Wt(t,e,n){try{if(typeof t=="function"){var s=typeof t.__u=="function";s&&t.__u(),s&&e==null||(t.__u=t(e))}else t.current=e}catch(i){O.__e(i,n)}}function Qn(t,e,n){var s,i;if(O.unmount&&O.unmount(t),(s=t.ref)&&(s.current&&s.current!=t.__e||Wt(s,null,e)),(s=t.__c)!=null){if(s.componentWillUnmount)try{s.componentWillUnmount()}catch(r){O.__e(r,e)}s.base=s.__P=s.__n=null}if(s=t.__k)for(i=0;i<s.length;i++)s[i]&&Qn(s[i],e,n||typeof t.type!="function");n||Yt(t.__e),t.__c=t.__=t.__e=void 0}function bi(t,e,n){return this.constructor(t,n)}function Gt(t,e,n){var s,i,r,o;e==document&&(e=document.documentElement),O.__&&O.__(t,e),i=(s=typeof n=="function")?null:n&&n.__k||e.__k,r=[],o=[],Jt(e,t=(!s&&n||e).__k=pi(j,null,[t]),i||et,et,e.namespaceURI,!s&&n?[n]:i?null:e.firstChild?st.call(e.childNodes):null,r,!s&&n?n:i?i.__e:e.firstChild,s,o),Wn(r,t,o),t.props.children=null}st=tt.slice,O={__e:function(t,e,n,s){for(var i,r,o;e=e.__;)if((i=e.__c)&&!i.__)try{if((r=i.constructor)&&r.getDerivedStateFromError!=null&&(i.setState(r.getDerivedStateFromError(t)),o=i.__d),i.componentDidCatch!=null&&(i.componentDidCatch(t,s||{}),o=i.__d),o)return i.__E=i}catch(a){t=a}throw t}},Kn=0,fi=function(t){return t!=null&&t.constructor===void 0},Ze.prototype.setState=function(t,e){var n;n=this.__s!=null&&this.__s!=this.state?this.__s:this.__s=ne({},this.state),typeof t=="function"&&(t=t(ne({},n),this.props)),t&&ne(n,t),t!=null&&this.__v&&(e&&this._sb.push(e),Rn(this))},Ze.prototype.forceUpdate=function(t){this.__v&&(this.__e=!0,t&&this.__h.push(t),Rn(this))},Ze.prototype.render=j,ae=[],qn=typeof Promise=="function"?Promise.prototype.then.bind(Promise.resolve()):setTimeout,Un=function(t,e){return t.__v.__b-e.__v.__b},nt.__r=0,Ut=Math.random().toString(8),ze="__d"+Ut,$e="__a"+Ut,Fn=/(PointerCapture)$|Capture$/i,Ht=0,Ft=jn(!1),Vt=jn(!0),ui=0;var Pe,L,Qt,zn,zt=0,rs=[],I=O,Xn=I.__b,Zn=I.__r,es=I.diffed,ts=I.__c,ns=I.unmount,ss=I.__;function Zt(t,e){I.__h&&I.__h(L,t,zt||e),zt=0;var n=L.__H||(L.__H={__:[],__h:[]});return t>=n.__.length&&n.__.push({}),n.__[t]}function he(t){return zt=1,_i(ls,t)}function _i(t,e,n){var s=Zt(Pe++,2);if(s.t=t,!s.__c&&(s.__=[n?n(e):ls(void 0,e),function(a){var c=s.__N?s.__N[0]:s.__[0],l=s.t(c,a);c!==l&&(s.__N=[l,s.__[1]],s.__c.setState({}))}],s.__c=L,!L.__f)){var i=function(a,c,l){if(!s.__c.__H)return!0;var p=!1,u=s.__c.props!==a;if(s.__c.__H.__.some(function(d){if(d.__N){p=!0;var b=d.__[0];d.__=d.__N,d.__N=void 0,b!==d.__[0]&&(u=!0)}}),r){var f=r.call(this,a,c,l);return p?f||u:f}return!p||u};L.__f=!0;var r=L.shouldComponentUpdate,o=L.componentWillUpdate;L.componentWillUpdate=function(a,c,l){if(this.__e){var p=r;r=void 0,i(a,c,l),r=p}o&&o.call(this,a,c,l)},L.shouldComponentUpdate=i}return s.__N||s.__}function os(t,e){var n=Zt(Pe++,3);!I.__s&&as(n.__H,e)&&(n.__=t,n.u=e,L.__H.__h.push(n))}function en(t,e){var n=Zt(Pe++,7);return as(n.__H,e)&&(n.__=t(),n.__H=e,n.__h=t),n.__}function wi(){for(var t;t=rs.shift();){var e=t.__H;if(t.__P&&e)try{e.__h.some(rt),e.__h.some(Xt),e.__h=[]}catch(n){e.__h=[],I.__e(n,t.__v)}}}I.__b=function(t){L=null,Xn&&Xn(t)},I.__=function(t,e){t&&e.__k&&e.__k.__m&&(t.__m=e.__k.__m),ss&&ss(t,e)},I.__r=function(t){Zn&&Zn(t),Pe=0;var e=(L=t.__c).__H;e&&(Qt===L?(e.__h=[],L.__h=[],e.__.some(function(n){n.__N&&(n.__=n.__N),n.u=n.__N=void 0})):(e.__h.some(rt),e.__h.some(Xt),e.__h=[],Pe=0)),Qt=L},I.diffed=function(t){es&&es(t);var e=t.__c;e&&e.__H&&(e.__H.__h.length&&(rs.push(e)!==1&&zn===I.requestAnimationFrame||((zn=I.requestAnimationFrame)||Si)(wi)),e.__H.__.some(function(n){n.u&&(n.__H=n.u,n.u=void 0)})),Qt=L=null},I.__c=function(t,e){e.some(function(n){try{n.__h.some(rt),n.__h=n.__h.filter(function(s){return!s.__||Xt(s)})}catch(s){e.some(function(i){i.__h&&(i.__h=[])}),e=[],I.__e(s,n.__v)}}),ts&&ts(t,e)},I.unmount=function(t){ns&&ns(t);var e,n=t.__c;n&&n.__H&&(n.__H.__.some(function(s){try{rt(s)}catch(i){e=i}}),n.__H=void 0,e&&I.__e(e,n.__v))};var is=typeof requestAnimationFrame=="function";function Si(t){var e,n=function(){clearTimeout(s),is&&cancelAnimationFrame(e),setTimeout(t)},s=setTimeout(n,35);is&&(e=requestAnimationFrame(n))}function rt(t){var e=L,n=t.__c;typeof n=="function"&&(t.__c=void 0,n()),L=e}function Xt(t){var e=L;t.__c=t.__(),L=e}function as(t,e){return!t||t.length!==e.length||e.some(function(n,s){return n!==t[s]})}function ls(t,e){return typeof e=="function"?e(t):e}var ki="apis/stored.michelangelo.api/v2",vi="application/json;as=Table;v=v1;g=meta.k8s.io,application/json",ot=class extends Error{status;constructor(e,n){super(n),this.status=e}};function cs(t,e){return async(n,{method:s="GET",as:i="object",signal:r,uid:o}={})=>{let a=i==="table"?vi:"application/json",l=s==="GET"?{}:{body:JSON.stringify(o===void 0?{}:{preconditions:{uid:o}})},p=s==="GET"?{}:{"Content-Type":"application/json"},u=await fetch(`${t}${ki}${n}`,{method:s,...l,headers:{Accept:a,...p,...e()},signal:r??null}).catch(b=>{throw r?.aborted===!0?b:new ot(0,"The query API does not answer.")}),f=await u.text();if(!u.ok)throw new ot(u.status,Ni(f,u.status));let d=u.headers.get("Ingester-Lag-Seconds");return{text:f,document:JSON.parse(f),lag:d===null?void 0:Number(d)}}}function Ni(t,e){let n=e===403?"This is not permitted here (HTTP 403).":`HTTP ${e}`;try{return JSON.parse(t).message??n}catch{return n}}function tn(t,e=new URLSearchParams){let n=e.toString();return`#/${t.map(encodeURIComponent).join("/")}${n===""?"":`?${n}`}`}function nn(t,e,n){return tn([t,e.namespace,e.name],new URLSearchParams(n===void 0?{}:{uid:n}))}function fs(t,{namespace:e,name:n}){return`/namespaces/${encodeURIComponent(e)}/${t}/${encodeURIComponent(n)}`}function Ai(t,e){let n=new URLSearchParams(e),s=o=>{let a=n.get(o)?.trim()??"";return n.delete(o),a},i=s("namespace"),r=s("name").replace(/\*+$/,"");for(let[o,a]of e)a.trim()===""&&n.delete(o);return r!==""&&n.set("namePrefix",r),[`${i===""?"":`/namespaces/${encodeURIComponent(i)}`}/${t}`,n]}function us(t,e,n){let[s,i]=Ai(t,e);return i.set("limit",String(n)),`${s}?${i.toString()}`}function at(t,e){let[n,s]=he({value:void 0,error:void 0});return os(()=>{let i=new AbortController,{signal:r}=i;return e(r).then(o=>r.aborted||s({value:o,error:void 0}),o=>r.aborted||s({value:void 0,error:o})),()=>i.abort()},[t]),n}var Ti=["live","evicted","deleted"],ds={live:"in etcd and MySQL",evicted:"in MySQL only",deleted:"deleted, kept for the record"},ps="stored.michelangelo.api/";function ge(t,e){return t.annotations?.[`${ps}${e}`]}function sn({annotations:t={}}){return Ti.find(e=>e===t[`${ps}state`])??"live"}function rn(t){let e=/^[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*_(?:STATE|TYPE|STAGE)_([A-Z0-9_]+)$/.exec(t)?.[1];return e===void 0?void 0:`${e.charAt(0)}${e.slice(1).toLowerCase().replaceAll("_"," ")}`}function Me(t){return/_(SUCCEEDED|READY|SERVING|HEALTHY|COMPLETE|COMPLETED)$/.test(t)?"good":/_(FAILED|ERROR|UNHEALTHY)$/.test(t)?"bad":/_(RUNNING|PENDING|CREATING|DELETING|INITIALIZING|BUILDING)$/.test(t)?"busy":"quiet"}var ms=12,Oi=8;function hs(t,e){return e.filter(({kind:s})=>t.toLowerCase().endsWith(s.toLowerCase())).toSorted((s,i)=>i.kind.length-s.kind.length)[0]}function gs({metadata:t,spec:e,status:n},s){let i=(t.ownerReferences??[]).map(({kind:a,name:c})=>({by:"owner",kind:a,name:c,namespace:t.namespace,plural:s.find(l=>l.kind===a)?.plural})),r=[...on(e,"spec",0),...on(n,"status",0)].map(({by:a,name:c,namespace:l})=>{let p=a.split(".").at(-1)??a,u=hs(p,s);return{by:a,kind:u?.kind??p,name:c,namespace:l,plural:u?.plural}}),o=({kind:a,namespace:c,name:l})=>JSON.stringify([a,c,l]);return[...new Map([...r,...i].map(a=>[o(a),a])).values()].slice(0,ms)}function on(t,e,n){if(typeof t!="object"||t===null||Array.isArray(t)||n>Oi)return[];let{name:s,namespace:i}=t;return typeof s=="string"&&typeof i=="string"&&s!==""?[{by:e,name:s,namespace:i}]:Object.entries(t).flatMap(([r,o])=>on(o,`${e}.${r}`,n+1))}function ys({kind:t,metadata:e},n){let{namespace:s,name:i}=e;return n.flatMap(r=>Ei(t,r,n).map(o=>({other:r,path:o}))).slice(0,ms).map(({other:r,path:o})=>{let a=`${o}.namespace=${s},${o}.name=${i}`,c=new URLSearchParams({fieldSelector:a,source:"all"});return{kind:r.kind,plural:r.plural,query:c,hash:tn([r.plural],c)}})}function Ei(t,{fields:e},n){return e.filter(s=>s.endsWith(".namespace")&&!s.startsWith("metadata.")).map(s=>s.slice(0,-10)).filter(s=>hs(s.split(".").at(-1)??"",n)?.kind===t)}var Li=0;function m(t,e,n,s,i,r){e||(e={});var o,a,c=e;if("ref"in c)for(a in c={},e)a=="ref"?o=e[a]:c[a]=e[a];var l={type:t,props:c,key:n,ref:o,__k:null,__:null,__b:0,__e:null,__c:null,constructor:void 0,__v:--Li,__i:-1,__u:0,__source:i,__self:r};if(typeof t=="function"&&(o=t.defaultProps))for(a in o)c[a]===void 0&&(c[a]=o[a]);return O.vnode&&O.vnode(l),l}var[Re,lt,an,De]=[210,44,10,60],Ii=4;function bs({api:t,object:e,kinds:n}){let s=gs(e,n).map(({kind:l,by:p,name:u,namespace:f,plural:d})=>({title:u,note:p==="owner"?`${l}, owner`:l,href:d===void 0?void 0:nn(d,{namespace:f,name:u})})),{value:i=[]}=at(`${e.metadata.uid} ${n.length}`,l=>xi(t,e,n,l));if(s.length+i.length===0)return null;let r=[s,[{title:e.metadata.name,note:e.kind,href:void 0}],i].filter(l=>l.length>0),o=s.length>0?1:0,a=Math.max(...r.map(_s)),c=r.length*Re+(r.length-1)*De;return m("section",{"aria-label":"Relations",children:[m("h3",{children:"Relations"}),m("div",{class:"picture",tabIndex:0,role:"group","aria-label":"Picture of the relations",children:m("svg",{viewBox:`-1 -1 ${c+2} ${a+2}`,width:c,height:a,role:"presentation",children:[r.map((l,p)=>l.map((u,f)=>p===o?null:m("path",{class:"edge",d:Ci({column:p,index:f,boxes:l,own:o,height:a})}))),r.map((l,p)=>l.map((u,f)=>m($i,{box:u,x:p*(Re+De),y:ws(l,f,a),own:p===o})))]})})]})}async function xi(t,e,n,s){let i=ys(e,n).map(async({kind:r,plural:o,query:a,hash:c})=>{let{rows:l,metadata:p}=(await t(us(o,a,Ii),{as:"table",signal:s})).document,u=l.map(f=>{let{name:d,uid:b}=f.object.metadata;return{title:d,note:r,href:nn(o,f.object.metadata,b)}});return p.continue===void 0?u:[...u,{title:"All of them",note:r,href:c}]});return(await Promise.all(i)).flat()}var _s=t=>t.length*(lt+an)-an,ws=(t,e,n)=>(n-_s(t))/2+e*(lt+an);function Ci({column:t,index:e,boxes:n,own:s,height:i}){let r=ws(n,e,i)+lt/2,o=Math.min(t,s)*(Re+De)+Re,[a,c]=t<s?[r,i/2]:[i/2,r],l=o+De/2;return`M${o} ${a}C${l} ${a} ${l} ${c} ${o+De} ${c}`}function $i({box:{title:t,note:e,href:n},x:s,y:i,own:r}){let o=m("g",{class:r?"box own":"box",transform:`translate(${s} ${i})`,children:[m("title",{children:`${e} ${t}`}),m("rect",{width:Re,height:lt,rx:"6"}),m("text",{x:"12",y:"19",class:"title",children:t.length>26?`${t.slice(0,25)}…`:t}),m("text",{x:"12",y:"35",class:"note",children:e})]});return n===void 0?o:m("a",{href:n,children:o})}var ln=[["d",86400],["h",3600],["min",60],["s",1]];function cn(t){let e=Math.max(0,Math.round(t)),n=ln.findIndex(([,l])=>e>=l),[s,i]=ln[n]??["s",1],r=Math.floor(e/i),[o,a]=ln[n+1]??["",0],c=a===0||r>9?0:Math.floor(e%i/a);return`${r} ${s}${c===0?"":` ${c} ${o}`}`}function Ss(t,e){let n=(e-Date.parse(t))/1e3;return Number.isNaN(n)?t:n<1?"now":`${cn(n)} ago`}function ks(t){let e=new Date(t);return Number.isNaN(e.getTime())?t:e.toISOString().slice(0,19).replace("T"," ")}var Pi=40;function vs({metadata:t,status:e}){let{endTime:n,state:s}=fn(e),i=typeof s=="string"?rn(s):void 0;return[[t.creationTimestamp,"Created","quiet"],[n,i===void 0?"Ended":`Ended: ${i.toLowerCase()}`,Me(ct(s))],[t.deletionTimestamp,"Deletion asked for","busy"],[ge(t,"update-time"),"Last stored","quiet"],[ge(t,"evict-time"),"Evicted: left etcd, kept in MySQL","quiet"],[ge(t,"delete-time"),"Deleted","bad"]].flatMap(([o,a,c])=>typeof o=="string"&&!Number.isNaN(Date.parse(o))?[{at:o,what:a,tone:c}]:[]).toSorted((o,a)=>Date.parse(o.at)-Date.parse(a.at))}function Ns({status:t}){let{steps:e}=fn(t);return(Array.isArray(e)?e:[]).slice(0,Pi).flatMap(n=>{let{displayName:s,name:i,startTime:r,endTime:o,state:a}=fn(n);if(typeof r!="string")return[];let c=typeof o=="string"?o:void 0;return[{name:ct(s)||ct(i),start:r,end:c,state:ct(a)}]})}var ct=t=>typeof t=="string"?t:"";function fn(t){return typeof t=="object"&&t!==null?t:{}}var As=({state:t})=>m("span",{class:"place","data-state":t,children:ds[t]}),Be=({at:t})=>m("time",{dateTime:t,title:`${ks(t)} UTC`,children:Ss(t,Date.now())});var ft=({text:t})=>m("p",{class:"problem",role:"alert",children:t});function Ts({object:t}){let e=Ns(t);return m("section",{"aria-label":"Timeline",children:[m("h3",{children:"Timeline"}),m("ol",{class:"timeline",children:vs(t).map(({at:n,what:s,tone:i})=>m("li",{"data-tone":i,children:[s," ",m(Be,{at:n})]}))}),e.length===0?null:m(Mi,{steps:e})]})}var un=300;function Mi({steps:t}){let e=Date.now(),n=r=>r.end===void 0?e:Date.parse(r.end),s=Math.min(...t.map(({start:r})=>Date.parse(r))),i=Math.max(1,Math.max(...t.map(n))-s);return m("table",{class:"steps",children:[m("caption",{children:"Steps"}),m("tbody",{children:t.map(r=>{let o=Date.parse(r.start),a=n(r)-o;return m("tr",{children:[m("th",{scope:"row",children:r.name}),m("td",{class:"bars",children:m("svg",{viewBox:`0 0 ${un} 10`,preserveAspectRatio:"none","aria-hidden":"true",children:m("rect",{"data-tone":Me(r.end===void 0?"_RUNNING":r.state),x:(o-s)/i*un,width:Math.max(3,a/i*un),height:"10",rx:"2"})})}),m("td",{class:"number",children:r.end===void 0?"runs":cn(a/1e3)})]})})})]})}var ut=Symbol.for("yaml.alias"),dt=Symbol.for("yaml.document"),F=Symbol.for("yaml.map"),dn=Symbol.for("yaml.pair"),ye=Symbol.for("yaml.scalar"),se=Symbol.for("yaml.seq"),D=Symbol.for("yaml.node.type"),V=t=>!!t&&typeof t=="object"&&t[D]===ut,H=t=>!!t&&typeof t=="object"&&t[D]===dt,Y=t=>!!t&&typeof t=="object"&&t[D]===F,v=t=>!!t&&typeof t=="object"&&t[D]===dn,k=t=>!!t&&typeof t=="object"&&t[D]===ye,J=t=>!!t&&typeof t=="object"&&t[D]===se;function A(t){if(t&&typeof t=="object")switch(t[D]){case F:case se:return!0}return!1}function N(t){if(t&&typeof t=="object")switch(t[D]){case ut:case F:case ye:case se:return!0}return!1}var pt=t=>(k(t)||A(t))&&!!t.anchor;var R=Symbol("break visit"),Os=Symbol("skip children"),X=Symbol("remove node");function Z(t,e){let n=Es(e);H(t)?ve(null,t.contents,n,Object.freeze([t]))===X&&(t.contents=null):ve(null,t,n,Object.freeze([]))}Z.BREAK=R;Z.SKIP=Os;Z.REMOVE=X;function ve(t,e,n,s){let i=Ls(t,e,n,s);if(N(i)||v(i))return Is(t,s,i),ve(t,i,n,s);if(typeof i!="symbol"){if(A(e)){s=Object.freeze(s.concat(e));for(let r=0;r<e.items.length;++r){let o=ve(r,e.items[r],n,s);if(typeof o=="number")r=o-1;else{if(o===R)return R;o===X&&(e.items.splice(r,1),r-=1)}}}else if(v(e)){s=Object.freeze(s.concat(e));let r=ve("key",e.key,n,s);if(r===R)return R;r===X&&(e.key=null);let o=ve("value",e.value,n,s);if(o===R)return R;o===X&&(e.value=null)}}return i}async function mt(t,e){let n=Es(e);H(t)?await Ne(null,t.contents,n,Object.freeze([t]))===X&&(t.contents=null):await Ne(null,t,n,Object.freeze([]))}mt.BREAK=R;mt.SKIP=Os;mt.REMOVE=X;async function Ne(t,e,n,s){let i=await Ls(t,e,n,s);if(N(i)||v(i))return Is(t,s,i),Ne(t,i,n,s);if(typeof i!="symbol"){if(A(e)){s=Object.freeze(s.concat(e));for(let r=0;r<e.items.length;++r){let o=await Ne(r,e.items[r],n,s);if(typeof o=="number")r=o-1;else{if(o===R)return R;o===X&&(e.items.splice(r,1),r-=1)}}}else if(v(e)){s=Object.freeze(s.concat(e));let r=await Ne("key",e.key,n,s);if(r===R)return R;r===X&&(e.key=null);let o=await Ne("value",e.value,n,s);if(o===R)return R;o===X&&(e.value=null)}}return i}function Es(t){return typeof t=="object"&&(t.Collection||t.Node||t.Value)?Object.assign({Alias:t.Node,Map:t.Node,Scalar:t.Node,Seq:t.Node},t.Value&&{Map:t.Value,Scalar:t.Value,Seq:t.Value},t.Collection&&{Map:t.Collection,Seq:t.Collection},t):t}function Ls(t,e,n,s){if(typeof n=="function")return n(t,e,s);if(Y(e))return n.Map?.(t,e,s);if(J(e))return n.Seq?.(t,e,s);if(v(e))return n.Pair?.(t,e,s);if(k(e))return n.Scalar?.(t,e,s);if(V(e))return n.Alias?.(t,e,s)}function Is(t,e,n){let s=e[e.length-1];if(A(s))s.items[t]=n;else if(v(s))t==="key"?s.key=n:s.value=n;else if(H(s))s.contents=n;else{let i=V(s)?"alias":"scalar";throw new Error(`Cannot replace node with ${i} parent`)}}var Di={"!":"%21",",":"%2C","[":"%5B","]":"%5D","{":"%7B","}":"%7D"},Ri=t=>t.replace(/[!,[\]{}]/g,e=>Di[e]),ie=class t{constructor(e,n){this.docStart=null,this.docEnd=!1,this.yaml=Object.assign({},t.defaultYaml,e),this.tags=Object.assign({},t.defaultTags,n)}clone(){let e=new t(this.yaml,this.tags);return e.docStart=this.docStart,e}atDocument(){let e=new t(this.yaml,this.tags);switch(this.yaml.version){case"1.1":this.atNextDocument=!0;break;case"1.2":this.atNextDocument=!1,this.yaml={explicit:t.defaultYaml.explicit,version:"1.2"},this.tags=Object.assign({},t.defaultTags);break}return e}add(e,n){this.atNextDocument&&(this.yaml={explicit:t.defaultYaml.explicit,version:"1.1"},this.tags=Object.assign({},t.defaultTags),this.atNextDocument=!1);let s=e.trim().split(/[ \t]+/),i=s.shift();switch(i){case"%TAG":{if(s.length!==2&&(n(0,"%TAG directive should contain exactly two parts"),s.length<2))return!1;let[r,o]=s;return this.tags[r]=o,!0}case"%YAML":{if(this.yaml.explicit=!0,s.length!==1)return n(0,"%YAML directive should contain exactly one part"),!1;let[r]=s;if(r==="1.1"||r==="1.2")return this.yaml.version=r,!0;{let o=/^\d+\.\d+$/.test(r);return n(6,`Unsupported YAML version ${r}`,o),!1}}default:return n(0,`Unknown directive ${i}`,!0),!1}}tagName(e,n){if(e==="!")return"!";if(e[0]!=="!")return n(`Not a valid tag: ${e}`),null;if(e[1]==="<"){let o=e.slice(2,-1);return o==="!"||o==="!!"?(n(`Verbatim tags aren't resolved, so ${e} is invalid.`),null):(e[e.length-1]!==">"&&n("Verbatim tags must end with a >"),o)}let[,s,i]=e.match(/^(.*!)([^!]*)$/s);i||n(`The ${e} tag has no suffix`);let r=this.tags[s];if(r)try{return r+decodeURIComponent(i)}catch(o){return n(String(o)),null}return s==="!"?e:(n(`Could not resolve tag: ${e}`),null)}tagString(e){for(let[n,s]of Object.entries(this.tags))if(e.startsWith(s))return n+Ri(e.substring(s.length));return e[0]==="!"?e:`!<${e}>`}toString(e){let n=this.yaml.explicit?[`%YAML ${this.yaml.version||"1.2"}`]:[],s=Object.entries(this.tags),i;if(e&&s.length>0&&N(e.contents)){let r={};Z(e.contents,(o,a)=>{N(a)&&a.tag&&(r[a.tag]=!0)}),i=Object.keys(r)}else i=[];for(let[r,o]of s)r==="!!"&&o==="tag:yaml.org,2002:"||(!e||i.some(a=>a.startsWith(o)))&&n.push(`%TAG ${r} ${o}`);return n.join(`
+`)}};ie.defaultYaml={explicit:!1,version:"1.2"};ie.defaultTags={"!!":"tag:yaml.org,2002:"};function ht(t){if(/[\x00-\x19\s,[\]{}]/.test(t)){let n=`Anchor must not contain whitespace or control characters: ${JSON.stringify(t)}`;throw new Error(n)}return!0}function pn(t){let e=new Set;return Z(t,{Value(n,s){s.anchor&&e.add(s.anchor)}}),e}function mn(t,e){for(let n=1;;++n){let s=`${t}${n}`;if(!e.has(s))return s}}function xs(t,e){let n=[],s=new Map,i=null;return{onAnchor:r=>{n.push(r),i??(i=pn(t));let o=mn(e,i);return i.add(o),o},setAnchors:()=>{for(let r of n){let o=s.get(r);if(typeof o=="object"&&o.anchor&&(k(o.node)||A(o.node)))o.node.anchor=o.anchor;else{let a=new Error("Failed to resolve repeated object (this should not happen)");throw a.source=r,a}}},sourceObjects:s}}function le(t,e,n,s){if(s&&typeof s=="object")if(Array.isArray(s))for(let i=0,r=s.length;i<r;++i){let o=s[i],a=le(t,s,String(i),o);a===void 0?delete s[i]:a!==o&&(s[i]=a)}else if(s instanceof Map)for(let i of Array.from(s.keys())){let r=s.get(i),o=le(t,s,i,r);o===void 0?s.delete(i):o!==r&&s.set(i,o)}else if(s instanceof Set)for(let i of Array.from(s)){let r=le(t,s,i,i);r===void 0?s.delete(i):r!==i&&(s.delete(i),s.add(r))}else for(let[i,r]of Object.entries(s)){let o=le(t,s,i,r);o===void 0?delete s[i]:o!==r&&(s[i]=o)}return t.call(e,n,s)}function x(t,e,n){if(Array.isArray(t))return t.map((s,i)=>x(s,String(i),n));if(t&&typeof t.toJSON=="function"){if(!n||!pt(t))return t.toJSON(e,n);let s={aliasCount:0,count:1,res:void 0};n.anchors.set(t,s),n.onCreate=r=>{s.res=r,delete n.onCreate};let i=t.toJSON(e,n);return n.onCreate&&n.onCreate(i),i}return typeof t=="bigint"&&!n?.keep?Number(t):t}var ce=class{constructor(e){Object.defineProperty(this,D,{value:e})}clone(){let e=Object.create(Object.getPrototypeOf(this),Object.getOwnPropertyDescriptors(this));return this.range&&(e.range=this.range.slice()),e}toJS(e,{mapAsMap:n,maxAliasCount:s,onAnchor:i,reviver:r}={}){if(!H(e))throw new TypeError("A document argument is required");let o={anchors:new Map,doc:e,keep:!0,mapAsMap:n===!0,mapKeyWarned:!1,maxAliasCount:typeof s=="number"?s:100},a=x(this,"",o);if(typeof i=="function")for(let{count:c,res:l}of o.anchors.values())i(l,c);return typeof r=="function"?le(r,{"":a},"",a):a}};var fe=class extends ce{constructor(e){super(ut),this.source=e,Object.defineProperty(this,"tag",{set(){throw new Error("Alias nodes cannot have tags")}})}resolve(e,n){if(n?.maxAliasCount===0)throw new ReferenceError("Alias resolution is disabled");let s;n?.aliasResolveCache?s=n.aliasResolveCache:(s=[],Z(e,{Node:(r,o)=>{(V(o)||pt(o))&&s.push(o)}}),n&&(n.aliasResolveCache=s));let i;for(let r of s){if(r===this)break;r.anchor===this.source&&(i=r)}if(i&&n){let{anchors:r,doc:o,maxAliasCount:a}=n,c=r.get(i);if(c||(x(i,null,n),c=r.get(i)),c?.res===void 0){let l="This should not happen: Alias anchor was not resolved?";throw new ReferenceError(l)}if(a>=0&&(c.count+=1,c.aliasCount===0&&(c.aliasCount=gt(o,i,r)),c.count*c.aliasCount>a)){let l="Excessive alias count indicates a resource exhaustion attack";throw new ReferenceError(l)}}return i}toJSON(e,n){if(!n)return{source:this.source};let s=this.resolve(n.doc,n);if(!s){let i=`Unresolved alias (the anchor must be set before the alias): ${this.source}`;throw new ReferenceError(i)}return n.anchors.get(s).res}toString(e,n,s){let i=`*${this.source}`;if(e){if(ht(this.source),e.options.verifyAliasOrder&&!e.anchors.has(this.source)){let r=`Unresolved alias (the anchor must be set before the alias): ${this.source}`;throw new Error(r)}if(e.implicitKey)return`${i} `}return i}};function gt(t,e,n){if(V(e)){let s=e.resolve(t),i=n&&s&&n.get(s);return i?i.count*i.aliasCount:0}else if(A(e)){let s=0;for(let i of e.items){let r=gt(t,i,n);r>s&&(s=r)}return s}else if(v(e)){let s=gt(t,e.key,n),i=gt(t,e.value,n);return Math.max(s,i)}return 1}var yt=t=>!t||typeof t!="function"&&typeof t!="object",_=class extends ce{constructor(e){super(ye),this.value=e}toJSON(e,n){return n?.keep?this.value:x(this.value,e,n)}toString(){return String(this.value)}};_.BLOCK_FOLDED="BLOCK_FOLDED";_.BLOCK_LITERAL="BLOCK_LITERAL";_.PLAIN="PLAIN";_.QUOTE_DOUBLE="QUOTE_DOUBLE";_.QUOTE_SINGLE="QUOTE_SINGLE";var Bi="tag:yaml.org,2002:";function ji(t,e,n){if(e){let s=n.filter(r=>r.tag===e),i=s.find(r=>!r.format)??s[0];if(!i)throw new Error(`Tag ${e} not found`);return i}return n.find(s=>s.identify?.(t)&&!s.format)}function re(t,e,n){if(H(t)&&(t=t.contents),N(t))return t;if(v(t)){let u=n.schema[F].createNode?.(n.schema,null,n);return u.items.push(t),u}(t instanceof String||t instanceof Number||t instanceof Boolean||typeof BigInt<"u"&&t instanceof BigInt)&&(t=t.valueOf());let{aliasDuplicateObjects:s,onAnchor:i,onTagObj:r,schema:o,sourceObjects:a}=n,c;if(s&&t&&typeof t=="object"){if(c=a.get(t),c)return c.anchor??(c.anchor=i(t)),new fe(c.anchor);c={anchor:null,node:null},a.set(t,c)}e?.startsWith("!!")&&(e=Bi+e.slice(2));let l=ji(t,e,o.tags);if(!l){if(t&&typeof t.toJSON=="function"&&(t=t.toJSON()),!t||typeof t!="object"){let u=new _(t);return c&&(c.node=u),u}l=t instanceof Map?o[F]:Symbol.iterator in Object(t)?o[se]:o[F]}r&&(r(l),delete n.onTagObj);let p=l?.createNode?l.createNode(n.schema,t,n):typeof l?.nodeClass?.from=="function"?l.nodeClass.from(n.schema,t,n):new _(t);return e?p.tag=e:l.default||(p.tag=l.tag),c&&(c.node=p),p}function je(t,e,n){let s=n;for(let i=e.length-1;i>=0;--i){let r=e[i];if(typeof r=="number"&&Number.isInteger(r)&&r>=0){let o=[];o[r]=s,s=o}else s=new Map([[r,s]])}return re(s,void 0,{aliasDuplicateObjects:!1,keepUndefined:!1,onAnchor:()=>{throw new Error("This should not happen, please report a bug.")},schema:t,sourceObjects:new Map})}var Te=t=>t==null||typeof t=="object"&&!!t[Symbol.iterator]().next().done,Ae=class extends ce{constructor(e,n){super(e),Object.defineProperty(this,"schema",{value:n,configurable:!0,enumerable:!1,writable:!0})}clone(e){let n=Object.create(Object.getPrototypeOf(this),Object.getOwnPropertyDescriptors(this));return e&&(n.schema=e),n.items=n.items.map(s=>N(s)||v(s)?s.clone(e):s),this.range&&(n.range=this.range.slice()),n}addIn(e,n){if(Te(e))this.add(n);else{let[s,...i]=e,r=this.get(s,!0);if(A(r))r.addIn(i,n);else if(r===void 0&&this.schema)this.set(s,je(this.schema,i,n));else throw new Error(`Expected YAML collection at ${s}. Remaining path: ${i}`)}}deleteIn(e){let[n,...s]=e;if(s.length===0)return this.delete(n);let i=this.get(n,!0);if(A(i))return i.deleteIn(s);throw new Error(`Expected YAML collection at ${n}. Remaining path: ${s}`)}getIn(e,n){let[s,...i]=e,r=this.get(s,!0);return i.length===0?!n&&k(r)?r.value:r:A(r)?r.getIn(i,n):void 0}hasAllNullValues(e){return this.items.every(n=>{if(!v(n))return!1;let s=n.value;return s==null||e&&k(s)&&s.value==null&&!s.commentBefore&&!s.comment&&!s.tag})}hasIn(e){let[n,...s]=e;if(s.length===0)return this.has(n);let i=this.get(n,!0);return A(i)?i.hasIn(s):!1}setIn(e,n){let[s,...i]=e;if(i.length===0)this.set(s,n);else{let r=this.get(s,!0);if(A(r))r.setIn(i,n);else if(r===void 0&&this.schema)this.set(s,je(this.schema,i,n));else throw new Error(`Expected YAML collection at ${s}. Remaining path: ${i}`)}}};var Cs=t=>t.replace(/^(?!$)(?: $)?/gm,"#");function U(t,e){return/^\n+$/.test(t)?t.substring(1):e?t.replace(/^(?! *$)/gm,e):t}var ee=(t,e,n)=>t.endsWith(`
+`)?U(n,e):n.includes(`
+`)?`
+`+U(n,e):(t.endsWith(" ")?"":" ")+n;var hn="flow",bt="block",Ke="quoted";function qe(t,e,n="flow",{indentAtStart:s,lineWidth:i=80,minContentWidth:r=20,onFold:o,onOverflow:a}={}){if(!i||i<0)return t;i<r&&(r=0);let c=Math.max(1+r,1+i-e.length);if(t.length<=c)return t;let l=[],p={},u=i-e.length;typeof s=="number"&&(s>i-Math.max(2,r)?l.push(0):u=i-s);let f,d,b=!1,h=-1,g=-1,w=-1;n===bt&&(h=$s(t,h,e.length),h!==-1&&(u=h+c));for(let S;S=t[h+=1];){if(n===Ke&&S==="\\"){switch(g=h,t[h+1]){case"x":h+=3;break;case"u":h+=5;break;case"U":h+=9;break;default:h+=1}w=h}if(S===`
+`)n===bt&&(h=$s(t,h,e.length)),u=h+e.length+c,f=void 0;else{if(S===" "&&d&&d!==" "&&d!==`
+`&&d!=="	"){let E=t[h+1];E&&E!==" "&&E!==`
+`&&E!=="	"&&(f=h)}if(h>=u)if(f)l.push(f),u=f+c,f=void 0;else if(n===Ke){for(;d===" "||d==="	";)d=S,S=t[h+=1],b=!0;let E=h>w+1?h-2:g-1;if(p[E])return t;l.push(E),p[E]=!0,u=E+c,f=void 0}else b=!0}d=S}if(b&&a&&a(),l.length===0)return t;o&&o();let y=t.slice(0,l[0]);for(let S=0;S<l.length;++S){let E=l[S],T=l[S+1]||t.length;E===0?y=`
+${e}${t.slice(0,T)}`:(n===Ke&&p[E]&&(y+=`${t[E]}\\`),y+=`
+${e}${t.slice(E+1,T)}`)}return y}function $s(t,e,n){let s=e,i=e+1,r=t[i];for(;r===" "||r==="	";)if(e<i+n)r=t[++e];else{do r=t[++e];while(r&&r!==`
+`);s=e,i=e+1,r=t[i]}return s}var wt=(t,e)=>({indentAtStart:e?t.indent.length:t.indentAtStart,lineWidth:t.options.lineWidth,minContentWidth:t.options.minContentWidth}),St=t=>/^(%|---|\.\.\.)/m.test(t);function Ki(t,e,n){if(!e||e<0)return!1;let s=e-n,i=t.length;if(i<=s)return!1;for(let r=0,o=0;r<i;++r)if(t[r]===`
+`){if(r-o>s)return!0;if(o=r+1,i-o<=s)return!1}return!0}function Ue(t,e){let n=JSON.stringify(t);if(e.options.doubleQuotedAsJSON)return n;let{implicitKey:s}=e,i=e.options.doubleQuotedMinMultiLineLength,r=e.indent||(St(t)?"  ":""),o="",a=0;for(let c=0,l=n[c];l;l=n[++c])if(l===" "&&n[c+1]==="\\"&&n[c+2]==="n"&&(o+=n.slice(a,c)+"\\ ",c+=1,a=c,l="\\"),l==="\\")switch(n[c+1]){case"u":{o+=n.slice(a,c);let p=n.substr(c+2,4);switch(p){case"0000":o+="\\0";break;case"0007":o+="\\a";break;case"000b":o+="\\v";break;case"001b":o+="\\e";break;case"0085":o+="\\N";break;case"00a0":o+="\\_";break;case"2028":o+="\\L";break;case"2029":o+="\\P";break;default:p.substr(0,2)==="00"?o+="\\x"+p.substr(2):o+=n.substr(c,6)}c+=5,a=c+1}break;case"n":if(s||n[c+2]==='"'||n.length<i)c+=1;else{for(o+=n.slice(a,c)+`
 
-  /** Relative to the address of Argo CD, which may stand behind a prefix. */
-  function apiOf({ metadata, spec }) {
-    return createApi('extensions/ingester/', () => ({
-      'Argocd-Application-Name': `${metadata.namespace}:${metadata.name}`,
-      'Argocd-Project-Name': spec.project || 'default',
-    }));
-  }
+`;n[c+2]==="\\"&&n[c+3]==="n"&&n[c+4]!=='"';)o+=`
+`,c+=2;o+=r,n[c+2]===" "&&(o+="\\"),c+=1,a=c+1}break;default:c+=1}return o=a?o+n.slice(a):n,s?o:qe(o,r,Ke,wt(e,!1))}function gn(t,e){if(e.options.singleQuote===!1||e.implicitKey&&t.includes(`
+`)||/[ \t]\n|\n[ \t]/.test(t))return Ue(t,e);let n=e.indent||(St(t)?"  ":""),s="'"+t.replace(/'/g,"''").replace(/\n+/g,`$&
+${n}`)+"'";return e.implicitKey?s:qe(s,n,hn,wt(e,!1))}function Oe(t,e){let{singleQuote:n}=e.options,s;if(n===!1)s=Ue;else{let i=t.includes('"'),r=t.includes("'");i&&!r?s=gn:r&&!i?s=Ue:s=n?gn:Ue}return s(t,e)}var yn;try{yn=new RegExp(`(^|(?<!
+))
++(?!
+|$)`,"g")}catch{yn=/\n+(?!\n|$)/g}function _t({comment:t,type:e,value:n},s,i,r){let{blockQuote:o,commentString:a,lineWidth:c}=s.options;if(!o||/\n[\t ]+$/.test(n))return Oe(n,s);let l=s.indent||(s.forceBlockIndent||St(n)?"  ":""),p=o==="literal"?!0:o==="folded"||e===_.BLOCK_FOLDED?!1:e===_.BLOCK_LITERAL?!0:!Ki(n,c,l.length);if(!n)return p?`|
+`:`>
+`;let u,f;for(f=n.length;f>0;--f){let T=n[f-1];if(T!==`
+`&&T!=="	"&&T!==" ")break}let d=n.substring(f),b=d.indexOf(`
+`);b===-1?u="-":n===d||b!==d.length-1?(u="+",r&&r()):u="",d&&(n=n.slice(0,-d.length),d[d.length-1]===`
+`&&(d=d.slice(0,-1)),d=d.replace(yn,`$&${l}`));let h=!1,g,w=-1;for(g=0;g<n.length;++g){let T=n[g];if(T===" ")h=!0;else if(T===`
+`)w=g;else break}let y=n.substring(0,w<g?w+1:g);y&&(n=n.substring(y.length),y=y.replace(/\n+/g,`$&${l}`));let E=(h?l?"2":"1":"")+u;if(t&&(E+=" "+a(t.replace(/ ?[\r\n]+/g," ")),i&&i()),!p){let T=n.replace(/\n+/g,`
+$&`).replace(/(?:^|\n)([\t ].*)(?:([\n\t ]*)\n(?![\n\t ]))?/g,"$1$2").replace(/\n+/g,`$&${l}`),$=!1,B=wt(s,!0);o!=="folded"&&e!==_.BLOCK_FOLDED&&(B.onOverflow=()=>{$=!0});let z=qe(`${y}${T}${d}`,l,bt,B);if(!$)return`>${E}
+${l}${z}`}return n=n.replace(/\n+/g,`$&${l}`),`|${E}
+${l}${y}${n}${d}`}function qi(t,e,n,s){let{type:i,value:r}=t,{actualString:o,implicitKey:a,indent:c,indentStep:l,inFlow:p}=e;if(a&&r.includes(`
+`)||p&&/[[\]{},]/.test(r))return Oe(r,e);if(/^[\n\t ,[\]{}#&*!|>'"%@`]|^[?-]$|^[?-][ \t]|[\n:][ \t]|[ \t]\n|[\n\t ]#|[\n\t :]$/.test(r))return a||p||!r.includes(`
+`)?Oe(r,e):_t(t,e,n,s);if(!a&&!p&&i!==_.PLAIN&&r.includes(`
+`))return _t(t,e,n,s);if(St(r)){if(c==="")return e.forceBlockIndent=!0,_t(t,e,n,s);if(a&&c===l)return Oe(r,e)}let u=r.replace(/\n+/g,`$&
+${c}`);if(o){let f=h=>h.default&&h.tag!=="tag:yaml.org,2002:str"&&h.test?.test(u),{compat:d,tags:b}=e.doc.schema;if(b.some(f)||d?.some(f))return Oe(r,e)}return a?u:qe(u,c,hn,wt(e,!1))}function be(t,e,n,s){let{implicitKey:i,inFlow:r}=e,o=typeof t.value=="string"?t:Object.assign({},t,{value:String(t.value)}),{type:a}=t;a!==_.QUOTE_DOUBLE&&/[\x00-\x08\x0b-\x1f\x7f-\x9f\u{D800}-\u{DFFF}]/u.test(o.value)&&(a=_.QUOTE_DOUBLE);let c=p=>{switch(p){case _.BLOCK_FOLDED:case _.BLOCK_LITERAL:return i||r?Oe(o.value,e):_t(o,e,n,s);case _.QUOTE_DOUBLE:return Ue(o.value,e);case _.QUOTE_SINGLE:return gn(o.value,e);case _.PLAIN:return qi(o,e,n,s);default:return null}},l=c(a);if(l===null){let{defaultKeyType:p,defaultStringType:u}=e.options,f=i&&p||u;if(l=c(f),l===null)throw new Error(`Unsupported default string type ${f}`)}return l}function kt(t,e){let n=Object.assign({blockQuote:!0,commentString:Cs,defaultKeyType:null,defaultStringType:"PLAIN",directives:null,doubleQuotedAsJSON:!1,doubleQuotedMinMultiLineLength:40,falseStr:"false",flowCollectionPadding:!0,indentSeq:!0,lineWidth:80,minContentWidth:20,nullStr:"null",simpleKeys:!1,singleQuote:null,trailingComma:!1,trueStr:"true",verifyAliasOrder:!0},t.schema.toStringOptions,e),s;switch(n.collectionStyle){case"block":s=!1;break;case"flow":s=!0;break;default:s=null}return{anchors:new Set,doc:t,flowCollectionPadding:n.flowCollectionPadding?" ":"",indent:"",indentStep:typeof n.indent=="number"?" ".repeat(n.indent):"  ",inFlow:s,options:n}}function Ui(t,e){if(e.tag){let i=t.filter(r=>r.tag===e.tag);if(i.length>0)return i.find(r=>r.format===e.format)??i[0]}let n,s;if(k(e)){s=e.value;let i=t.filter(r=>r.identify?.(s));if(i.length>1){let r=i.filter(o=>o.test);r.length>0&&(i=r)}n=i.find(r=>r.format===e.format)??i.find(r=>!r.format)}else s=e,n=t.find(i=>i.nodeClass&&s instanceof i.nodeClass);if(!n){let i=s?.constructor?.name??(s===null?"null":typeof s);throw new Error(`Tag not resolved for ${i} value`)}return n}function Fi(t,e,{anchors:n,doc:s}){if(!s.directives)return"";let i=[],r=(k(t)||A(t))&&t.anchor;r&&ht(r)&&(n.add(r),i.push(`&${r}`));let o=t.tag??(e.default?null:e.tag);return o&&i.push(s.directives.tagString(o)),i.join(" ")}function oe(t,e,n,s){if(v(t))return t.toString(e,n,s);if(V(t)){if(e.doc.directives)return t.toString(e);if(e.resolvedAliases?.has(t))throw new TypeError("Cannot stringify circular structure without alias nodes");e.resolvedAliases?e.resolvedAliases.add(t):e.resolvedAliases=new Set([t]),t=t.resolve(e.doc)}let i,r=N(t)?t:e.doc.createNode(t,{onTagObj:c=>i=c});i??(i=Ui(e.doc.schema.tags,r));let o=Fi(r,i,e);o.length>0&&(e.indentAtStart=(e.indentAtStart??0)+o.length+1);let a=typeof i.stringify=="function"?i.stringify(r,e,n,s):k(r)?be(r,e,n,s):r.toString(e,n,s);return o?k(r)||a[0]==="{"||a[0]==="["?`${o} ${a}`:`${o}
+${e.indent}${a}`:a}function Ps({key:t,value:e},n,s,i){let{allNullValues:r,doc:o,indent:a,indentStep:c,options:{commentString:l,indentSeq:p,simpleKeys:u}}=n,f=N(t)&&t.comment||null;if(u){if(f)throw new Error("With simple keys, key nodes cannot have comments");if(A(t)||!N(t)&&typeof t=="object"){let B="With simple keys, collection cannot be used as a key value";throw new Error(B)}}let d=!u&&(!t||f&&e==null&&!n.inFlow||A(t)||(k(t)?t.type===_.BLOCK_FOLDED||t.type===_.BLOCK_LITERAL:typeof t=="object"));n=Object.assign({},n,{allNullValues:!1,implicitKey:!d&&(u||!r),indent:a+c});let b=!1,h=!1,g=oe(t,n,()=>b=!0,()=>h=!0);if(!d&&!n.inFlow&&g.length>1024){if(u)throw new Error("With simple keys, single line scalar must not span more than 1024 characters");d=!0}if(n.inFlow){if(r||e==null)return b&&s&&s(),g===""?"?":d?`? ${g}`:g}else if(r&&!u||e==null&&d)return g=`? ${g}`,f&&!b?g+=ee(g,n.indent,l(f)):h&&i&&i(),g;b&&(f=null),d?(f&&(g+=ee(g,n.indent,l(f))),g=`? ${g}
+${a}:`):(g=`${g}:`,f&&(g+=ee(g,n.indent,l(f))));let w,y,S;N(e)?(w=!!e.spaceBefore,y=e.commentBefore,S=e.comment):(w=!1,y=null,S=null,e&&typeof e=="object"&&(e=o.createNode(e))),n.implicitKey=!1,!d&&!f&&k(e)&&(n.indentAtStart=g.length+1),h=!1,!p&&c.length>=2&&!n.inFlow&&!d&&J(e)&&!e.flow&&!e.tag&&!e.anchor&&(n.indent=n.indent.substring(2));let E=!1,T=oe(e,n,()=>E=!0,()=>h=!0),$=" ";if(f||w||y){if($=w?`
+`:"",y){let B=l(y);$+=`
+${U(B,n.indent)}`}T===""&&!n.inFlow?$===`
+`&&S&&($=`
 
-  function problem({ status, message }) {
-    return element('p', { role: 'alert' }, [message, hints[status]].filter(Boolean).join('. '));
-  }
+`):$+=`
+${n.indent}`}else if(!d&&A(e)){let B=T[0],z=T.indexOf(`
+`),ke=z!==-1,q=n.inFlow??e.flow??e.items.length===0;if(ke||!q){let te=!1;if(ke&&(B==="&"||B==="!")){let pe=T.indexOf(" ");B==="&"&&pe!==-1&&pe<z&&T[pe+1]==="!"&&(pe=T.indexOf(" ",pe+1)),(pe===-1||z<pe)&&(te=!0)}te||($=`
+${n.indent}`)}}else(T===""||T[0]===`
+`)&&($="");return g+=$+T,n.inFlow?E&&s&&s():S&&!E?g+=ee(g,n.indent,l(S)):h&&i&&i(),g}function bn(t,e){(t==="debug"||t==="warn")&&console.warn(e)}var vt="<<",W={identify:t=>t===vt||typeof t=="symbol"&&t.description===vt,default:"key",tag:"tag:yaml.org,2002:merge",test:/^<<$/,resolve:()=>Object.assign(new _(Symbol(vt)),{addToJSMap:wn}),stringify:()=>vt},Ms=(t,e)=>(W.identify(e)||k(e)&&(!e.type||e.type===_.PLAIN)&&W.identify(e.value))&&t?.doc.schema.tags.some(n=>n.tag===W.tag&&n.default);function wn(t,e,n){let s=Ds(t,n);if(J(s))for(let i of s.items)_n(t,e,i);else if(Array.isArray(s))for(let i of s)_n(t,e,i);else _n(t,e,s)}function _n(t,e,n){let s=Ds(t,n);if(!Y(s))throw new Error("Merge sources must be maps or map aliases");let i=s.toJSON(null,t,Map);for(let[r,o]of i)e instanceof Map?e.has(r)||e.set(r,o):e instanceof Set?e.add(r):Object.prototype.hasOwnProperty.call(e,r)||Object.defineProperty(e,r,{value:o,writable:!0,enumerable:!0,configurable:!0});return e}function Ds(t,e){return t&&V(e)?e.resolve(t.doc,t):e}function Nt(t,e,{key:n,value:s}){if(N(n)&&n.addToJSMap)n.addToJSMap(t,e,s);else if(Ms(t,n))wn(t,e,s);else{let i=x(n,"",t);if(e instanceof Map)e.set(i,x(s,i,t));else if(e instanceof Set)e.add(i);else{let r=Vi(n,i,t),o=x(s,r,t);r in e?Object.defineProperty(e,r,{value:o,writable:!0,enumerable:!0,configurable:!0}):e[r]=o}}return e}function Vi(t,e,n){if(e===null)return"";if(typeof e!="object")return String(e);if(N(t)&&n?.doc){let s=kt(n.doc,{});s.anchors=new Set;for(let r of n.anchors.keys())s.anchors.add(r.anchor);s.inFlow=!0,s.inStringifyKey=!0;let i=t.toString(s);if(!n.mapKeyWarned){let r=JSON.stringify(i);r.length>40&&(r=r.substring(0,36)+'..."'),bn(n.doc.options.logLevel,`Keys with collection values will be stringified due to JS Object restrictions: ${r}. Set mapAsMap: true to use object keys.`),n.mapKeyWarned=!0}return i}return JSON.stringify(e)}function Ee(t,e,n){let s=re(t,void 0,n),i=re(e,void 0,n);return new C(s,i)}var C=class t{constructor(e,n=null){Object.defineProperty(this,D,{value:dn}),this.key=e,this.value=n}clone(e){let{key:n,value:s}=this;return N(n)&&(n=n.clone(e)),N(s)&&(s=s.clone(e)),new t(n,s)}toJSON(e,n){let s=n?.mapAsMap?new Map:{};return Nt(n,s,this)}toString(e,n,s){return e?.doc?Ps(this,e,n,s):JSON.stringify(this)}};function Tt(t,e,n){return(e.inFlow??t.flow?Yi:Hi)(t,e,n)}function Hi({comment:t,items:e},n,{blockItemPrefix:s,flowChars:i,itemIndent:r,onChompKeep:o,onComment:a}){let{indent:c,options:{commentString:l}}=n,p=Object.assign({},n,{indent:r,type:null}),u=!1,f=[];for(let b=0;b<e.length;++b){let h=e[b],g=null;if(N(h))!u&&h.spaceBefore&&f.push(""),At(n,f,h.commentBefore,u),h.comment&&(g=h.comment);else if(v(h)){let y=N(h.key)?h.key:null;y&&(!u&&y.spaceBefore&&f.push(""),At(n,f,y.commentBefore,u))}u=!1;let w=oe(h,p,()=>g=null,()=>u=!0);g&&(w+=ee(w,r,l(g))),u&&g&&(u=!1),f.push(s+w)}let d;if(f.length===0)d=i.start+i.end;else{d=f[0];for(let b=1;b<f.length;++b){let h=f[b];d+=h?`
+${c}${h}`:`
+`}}return t?(d+=`
+`+U(l(t),c),a&&a()):u&&o&&o(),d}function Yi({items:t},e,{flowChars:n,itemIndent:s}){let{indent:i,indentStep:r,flowCollectionPadding:o,options:{commentString:a}}=e;s+=r;let c=Object.assign({},e,{indent:s,inFlow:!0,type:null}),l=!1,p=0,u=[];for(let b=0;b<t.length;++b){let h=t[b],g=null;if(N(h))h.spaceBefore&&u.push(""),At(e,u,h.commentBefore,!1),h.comment&&(g=h.comment);else if(v(h)){let y=N(h.key)?h.key:null;y&&(y.spaceBefore&&u.push(""),At(e,u,y.commentBefore,!1),y.comment&&(l=!0));let S=N(h.value)?h.value:null;S?(S.comment&&(g=S.comment),S.commentBefore&&(l=!0)):h.value==null&&y?.comment&&(g=y.comment)}g&&(l=!0);let w=oe(h,c,()=>g=null);l||(l=u.length>p||w.includes(`
+`)),b<t.length-1?w+=",":e.options.trailingComma&&(e.options.lineWidth>0&&(l||(l=u.reduce((y,S)=>y+S.length+2,2)+(w.length+2)>e.options.lineWidth)),l&&(w+=",")),g&&(w+=ee(w,s,a(g))),u.push(w),p=u.length}let{start:f,end:d}=n;if(u.length===0)return f+d;if(!l){let b=u.reduce((h,g)=>h+g.length+2,2);l=e.options.lineWidth>0&&b>e.options.lineWidth}if(l){let b=f;for(let h of u)b+=h?`
+${r}${i}${h}`:`
+`;return`${b}
+${i}${d}`}else return`${f}${o}${u.join(" ")}${o}${d}`}function At({indent:t,options:{commentString:e}},n,s,i){if(s&&i&&(s=s.replace(/^\n+/,"")),s){let r=U(e(s),t);n.push(r.trimStart())}}function ue(t,e){let n=k(e)?e.value:e;for(let s of t)if(v(s)&&(s.key===e||s.key===n||k(s.key)&&s.key.value===n))return s}var P=class extends Ae{static get tagName(){return"tag:yaml.org,2002:map"}constructor(e){super(F,e),this.items=[]}static from(e,n,s){let{keepUndefined:i,replacer:r}=s,o=new this(e),a=(c,l)=>{if(typeof r=="function")l=r.call(n,c,l);else if(Array.isArray(r)&&!r.includes(c))return;(l!==void 0||i)&&o.items.push(Ee(c,l,s))};if(n instanceof Map)for(let[c,l]of n)a(c,l);else if(n&&typeof n=="object")for(let c of Object.keys(n))a(c,n[c]);return typeof e.sortMapEntries=="function"&&o.items.sort(e.sortMapEntries),o}add(e,n){let s;v(e)?s=e:!e||typeof e!="object"||!("key"in e)?s=new C(e,e?.value):s=new C(e.key,e.value);let i=ue(this.items,s.key),r=this.schema?.sortMapEntries;if(i){if(!n)throw new Error(`Key ${s.key} already set`);k(i.value)&&yt(s.value)?i.value.value=s.value:i.value=s.value}else if(r){let o=this.items.findIndex(a=>r(s,a)<0);o===-1?this.items.push(s):this.items.splice(o,0,s)}else this.items.push(s)}delete(e){let n=ue(this.items,e);return n?this.items.splice(this.items.indexOf(n),1).length>0:!1}get(e,n){let i=ue(this.items,e)?.value;return(!n&&k(i)?i.value:i)??void 0}has(e){return!!ue(this.items,e)}set(e,n){this.add(new C(e,n),!0)}toJSON(e,n,s){let i=s?new s:n?.mapAsMap?new Map:{};n?.onCreate&&n.onCreate(i);for(let r of this.items)Nt(n,i,r);return i}toString(e,n,s){if(!e)return JSON.stringify(this);for(let i of this.items)if(!v(i))throw new Error(`Map items must all be pairs; found ${JSON.stringify(i)} instead`);return!e.allNullValues&&this.hasAllNullValues(!1)&&(e=Object.assign({},e,{allNullValues:!0})),Tt(this,e,{blockItemPrefix:"",flowChars:{start:"{",end:"}"},itemIndent:e.indent||"",onChompKeep:s,onComment:n})}};var G={collection:"map",default:!0,nodeClass:P,tag:"tag:yaml.org,2002:map",resolve(t,e){return Y(t)||e("Expected a mapping for this tag"),t},createNode:(t,e,n)=>P.from(t,e,n)};var K=class extends Ae{static get tagName(){return"tag:yaml.org,2002:seq"}constructor(e){super(se,e),this.items=[]}add(e){this.items.push(e)}delete(e){let n=Ot(e);return typeof n!="number"?!1:this.items.splice(n,1).length>0}get(e,n){let s=Ot(e);if(typeof s!="number")return;let i=this.items[s];return!n&&k(i)?i.value:i}has(e){let n=Ot(e);return typeof n=="number"&&n<this.items.length}set(e,n){let s=Ot(e);if(typeof s!="number")throw new Error(`Expected a valid index, not ${e}.`);let i=this.items[s];k(i)&&yt(n)?i.value=n:this.items[s]=n}toJSON(e,n){let s=[];n?.onCreate&&n.onCreate(s);let i=0;for(let r of this.items)s.push(x(r,String(i++),n));return s}toString(e,n,s){return e?Tt(this,e,{blockItemPrefix:"- ",flowChars:{start:"[",end:"]"},itemIndent:(e.indent||"")+"  ",onChompKeep:s,onComment:n}):JSON.stringify(this)}static from(e,n,s){let{replacer:i}=s,r=new this(e);if(n&&Symbol.iterator in Object(n)){let o=0;for(let a of n){if(typeof i=="function"){let c=n instanceof Set?a:String(o++);a=i.call(n,c,a)}r.items.push(re(a,void 0,s))}}return r}};function Ot(t){let e=k(t)?t.value:t;return e&&typeof e=="string"&&(e=Number(e)),typeof e=="number"&&Number.isInteger(e)&&e>=0?e:null}var Q={collection:"seq",default:!0,nodeClass:K,tag:"tag:yaml.org,2002:seq",resolve(t,e){return J(t)||e("Expected a sequence for this tag"),t},createNode:(t,e,n)=>K.from(t,e,n)};var de={identify:t=>typeof t=="string",default:!0,tag:"tag:yaml.org,2002:str",resolve:t=>t,stringify(t,e,n,s){return e=Object.assign({actualString:!0},e),be(t,e,n,s)}};var _e={identify:t=>t==null,createNode:()=>new _(null),default:!0,tag:"tag:yaml.org,2002:null",test:/^(?:~|[Nn]ull|NULL)?$/,resolve:()=>new _(null),stringify:({source:t},e)=>typeof t=="string"&&_e.test.test(t)?t:e.options.nullStr};var Fe={identify:t=>typeof t=="boolean",default:!0,tag:"tag:yaml.org,2002:bool",test:/^(?:[Tt]rue|TRUE|[Ff]alse|FALSE)$/,resolve:t=>new _(t[0]==="t"||t[0]==="T"),stringify({source:t,value:e},n){if(t&&Fe.test.test(t)){let s=t[0]==="t"||t[0]==="T";if(e===s)return t}return e?n.options.trueStr:n.options.falseStr}};function M({format:t,minFractionDigits:e,tag:n,value:s}){if(typeof s=="bigint")return String(s);let i=typeof s=="number"?s:Number(s);if(!isFinite(i))return isNaN(i)?".nan":i<0?"-.inf":".inf";let r=Object.is(s,-0)?"-0":JSON.stringify(s);if(!t&&e&&(!n||n==="tag:yaml.org,2002:float")&&/^-?\d/.test(r)&&!r.includes("e")){let o=r.indexOf(".");o<0&&(o=r.length,r+=".");let a=e-(r.length-o-1);for(;a-- >0;)r+="0"}return r}var Et={identify:t=>typeof t=="number",default:!0,tag:"tag:yaml.org,2002:float",test:/^(?:[-+]?\.(?:inf|Inf|INF)|\.nan|\.NaN|\.NAN)$/,resolve:t=>t.slice(-3).toLowerCase()==="nan"?NaN:t[0]==="-"?Number.NEGATIVE_INFINITY:Number.POSITIVE_INFINITY,stringify:M},Lt={identify:t=>typeof t=="number",default:!0,tag:"tag:yaml.org,2002:float",format:"EXP",test:/^[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)[eE][-+]?[0-9]+$/,resolve:t=>parseFloat(t),stringify(t){let e=Number(t.value);return isFinite(e)?e.toExponential():M(t)}},It={identify:t=>typeof t=="number",default:!0,tag:"tag:yaml.org,2002:float",test:/^[-+]?(?:\.[0-9]+|[0-9]+\.[0-9]*)$/,resolve(t){let e=new _(parseFloat(t)),n=t.indexOf(".");return n!==-1&&t[t.length-1]==="0"&&(e.minFractionDigits=t.length-n-1),e},stringify:M};var xt=t=>typeof t=="bigint"||Number.isInteger(t),Sn=(t,e,n,{intAsBigInt:s})=>s?BigInt(t):parseInt(t.substring(e),n);function Rs(t,e,n){let{value:s}=t;return xt(s)&&s>=0?n+s.toString(e):M(t)}var Ct={identify:t=>xt(t)&&t>=0,default:!0,tag:"tag:yaml.org,2002:int",format:"OCT",test:/^0o[0-7]+$/,resolve:(t,e,n)=>Sn(t,2,8,n),stringify:t=>Rs(t,8,"0o")},$t={identify:xt,default:!0,tag:"tag:yaml.org,2002:int",test:/^[-+]?[0-9]+$/,resolve:(t,e,n)=>Sn(t,0,10,n),stringify:M},Pt={identify:t=>xt(t)&&t>=0,default:!0,tag:"tag:yaml.org,2002:int",format:"HEX",test:/^0x[0-9a-fA-F]+$/,resolve:(t,e,n)=>Sn(t,2,16,n),stringify:t=>Rs(t,16,"0x")};var Bs=[G,Q,de,_e,Fe,Ct,$t,Pt,Et,Lt,It];function js(t){return typeof t=="bigint"||Number.isInteger(t)}var Mt=({value:t})=>JSON.stringify(t),Ji=[{identify:t=>typeof t=="string",default:!0,tag:"tag:yaml.org,2002:str",resolve:t=>t,stringify:Mt},{identify:t=>t==null,createNode:()=>new _(null),default:!0,tag:"tag:yaml.org,2002:null",test:/^null$/,resolve:()=>null,stringify:Mt},{identify:t=>typeof t=="boolean",default:!0,tag:"tag:yaml.org,2002:bool",test:/^true$|^false$/,resolve:t=>t==="true",stringify:Mt},{identify:js,default:!0,tag:"tag:yaml.org,2002:int",test:/^-?(?:0|[1-9][0-9]*)$/,resolve:(t,e,{intAsBigInt:n})=>n?BigInt(t):parseInt(t,10),stringify:({value:t})=>js(t)?t.toString():JSON.stringify(t)},{identify:t=>typeof t=="number",default:!0,tag:"tag:yaml.org,2002:float",test:/^-?(?:0|[1-9][0-9]*)(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?$/,resolve:t=>parseFloat(t),stringify:Mt}],Wi={default:!0,tag:"",test:/^/,resolve(t,e){return e(`Unresolved plain scalar ${JSON.stringify(t)}`),t}},Ks=[G,Q].concat(Ji,Wi);var Ve={identify:t=>t instanceof Uint8Array,default:!1,tag:"tag:yaml.org,2002:binary",resolve(t,e){if(typeof atob=="function"){let n=atob(t.replace(/[\n\r]/g,"")),s=new Uint8Array(n.length);for(let i=0;i<n.length;++i)s[i]=n.charCodeAt(i);return s}else return e("This environment does not support reading binary tags; either Buffer or atob is required"),t},stringify({comment:t,type:e,value:n},s,i,r){if(!n)return"";let o=n,a;if(typeof btoa=="function"){let c="";for(let l=0;l<o.length;++l)c+=String.fromCharCode(o[l]);a=btoa(c)}else throw new Error("This environment does not support writing binary tags; either Buffer or btoa is required");if(e??(e=_.BLOCK_LITERAL),e!==_.QUOTE_DOUBLE){let c=Math.max(s.options.lineWidth-s.indent.length,s.options.minContentWidth),l=Math.ceil(a.length/c),p=new Array(l);for(let u=0,f=0;u<l;++u,f+=c)p[u]=a.substr(f,c);a=p.join(e===_.BLOCK_LITERAL?`
+`:" ")}return be({comment:t,type:e,value:a},s,i,r)}};function kn(t,e){if(J(t))for(let n=0;n<t.items.length;++n){let s=t.items[n];if(!v(s)){if(Y(s)){s.items.length>1&&e("Each pair must have its own sequence indicator");let i=s.items[0]||new C(new _(null));if(s.commentBefore&&(i.key.commentBefore=i.key.commentBefore?`${s.commentBefore}
+${i.key.commentBefore}`:s.commentBefore),s.comment){let r=i.value??i.key;r.comment=r.comment?`${s.comment}
+${r.comment}`:s.comment}s=i}t.items[n]=v(s)?s:new C(s)}}else e("Expected a sequence for this tag");return t}function vn(t,e,n){let{replacer:s}=n,i=new K(t);i.tag="tag:yaml.org,2002:pairs";let r=0;if(e&&Symbol.iterator in Object(e))for(let o of e){typeof s=="function"&&(o=s.call(e,String(r++),o));let a,c;if(Array.isArray(o))if(o.length===2)a=o[0],c=o[1];else throw new TypeError(`Expected [key, value] tuple: ${o}`);else if(o&&o instanceof Object){let l=Object.keys(o);if(l.length===1)a=l[0],c=o[a];else throw new TypeError(`Expected tuple with one key, not ${l.length} keys`)}else a=o;i.items.push(Ee(a,c,n))}return i}var He={collection:"seq",default:!1,tag:"tag:yaml.org,2002:pairs",resolve:kn,createNode:vn};var Le=class t extends K{constructor(){super(),this.add=P.prototype.add.bind(this),this.delete=P.prototype.delete.bind(this),this.get=P.prototype.get.bind(this),this.has=P.prototype.has.bind(this),this.set=P.prototype.set.bind(this),this.tag=t.tag}toJSON(e,n){if(!n)return super.toJSON(e);let s=new Map;n?.onCreate&&n.onCreate(s);for(let i of this.items){let r,o;if(v(i)?(r=x(i.key,"",n),o=x(i.value,r,n)):r=x(i,"",n),s.has(r))throw new Error("Ordered maps must not include duplicate keys");s.set(r,o)}return s}static from(e,n,s){let i=vn(e,n,s),r=new this;return r.items=i.items,r}};Le.tag="tag:yaml.org,2002:omap";var Ye={collection:"seq",identify:t=>t instanceof Map,nodeClass:Le,default:!1,tag:"tag:yaml.org,2002:omap",resolve(t,e){let n=kn(t,e),s=[];for(let{key:i}of n.items)k(i)&&(s.includes(i.value)?e(`Ordered maps must not include duplicate keys: ${i.value}`):s.push(i.value));return Object.assign(new Le,n)},createNode:(t,e,n)=>Le.from(t,e,n)};function qs({value:t,source:e},n){return e&&(t?Nn:An).test.test(e)?e:t?n.options.trueStr:n.options.falseStr}var Nn={identify:t=>t===!0,default:!0,tag:"tag:yaml.org,2002:bool",test:/^(?:Y|y|[Yy]es|YES|[Tt]rue|TRUE|[Oo]n|ON)$/,resolve:()=>new _(!0),stringify:qs},An={identify:t=>t===!1,default:!0,tag:"tag:yaml.org,2002:bool",test:/^(?:N|n|[Nn]o|NO|[Ff]alse|FALSE|[Oo]ff|OFF)$/,resolve:()=>new _(!1),stringify:qs};var Us={identify:t=>typeof t=="number",default:!0,tag:"tag:yaml.org,2002:float",test:/^(?:[-+]?\.(?:inf|Inf|INF)|\.nan|\.NaN|\.NAN)$/,resolve:t=>t.slice(-3).toLowerCase()==="nan"?NaN:t[0]==="-"?Number.NEGATIVE_INFINITY:Number.POSITIVE_INFINITY,stringify:M},Fs={identify:t=>typeof t=="number",default:!0,tag:"tag:yaml.org,2002:float",format:"EXP",test:/^[-+]?(?:[0-9][0-9_]*)?(?:\.[0-9_]*)?[eE][-+]?[0-9]+$/,resolve:t=>parseFloat(t.replace(/_/g,"")),stringify(t){let e=Number(t.value);return isFinite(e)?e.toExponential():M(t)}},Vs={identify:t=>typeof t=="number",default:!0,tag:"tag:yaml.org,2002:float",test:/^[-+]?(?:[0-9][0-9_]*)?\.[0-9_]*$/,resolve(t){let e=new _(parseFloat(t.replace(/_/g,""))),n=t.indexOf(".");if(n!==-1){let s=t.substring(n+1).replace(/_/g,"");s[s.length-1]==="0"&&(e.minFractionDigits=s.length)}return e},stringify:M};var Je=t=>typeof t=="bigint"||Number.isInteger(t);function Dt(t,e,n,{intAsBigInt:s}){let i=t[0];if((i==="-"||i==="+")&&(e+=1),t=t.substring(e).replace(/_/g,""),s){switch(n){case 2:t=`0b${t}`;break;case 8:t=`0o${t}`;break;case 16:t=`0x${t}`;break}let o=BigInt(t);return i==="-"?BigInt(-1)*o:o}let r=parseInt(t,n);return i==="-"?-1*r:r}function Tn(t,e,n){let{value:s}=t;if(Je(s)){let i=s.toString(e);return s<0?"-"+n+i.substr(1):n+i}return M(t)}var Hs={identify:Je,default:!0,tag:"tag:yaml.org,2002:int",format:"BIN",test:/^[-+]?0b[0-1_]+$/,resolve:(t,e,n)=>Dt(t,2,2,n),stringify:t=>Tn(t,2,"0b")},Ys={identify:Je,default:!0,tag:"tag:yaml.org,2002:int",format:"OCT",test:/^[-+]?0[0-7_]+$/,resolve:(t,e,n)=>Dt(t,1,8,n),stringify:t=>Tn(t,8,"0")},Js={identify:Je,default:!0,tag:"tag:yaml.org,2002:int",test:/^[-+]?[0-9][0-9_]*$/,resolve:(t,e,n)=>Dt(t,0,10,n),stringify:M},Ws={identify:Je,default:!0,tag:"tag:yaml.org,2002:int",format:"HEX",test:/^[-+]?0x[0-9a-fA-F_]+$/,resolve:(t,e,n)=>Dt(t,2,16,n),stringify:t=>Tn(t,16,"0x")};var Ie=class t extends P{constructor(e){super(e),this.tag=t.tag}add(e){let n;v(e)?n=e:e&&typeof e=="object"&&"key"in e&&"value"in e&&e.value===null?n=new C(e.key,null):n=new C(e,null),ue(this.items,n.key)||this.items.push(n)}get(e,n){let s=ue(this.items,e);return!n&&v(s)?k(s.key)?s.key.value:s.key:s}set(e,n){if(typeof n!="boolean")throw new Error(`Expected boolean value for set(key, value) in a YAML set, not ${typeof n}`);let s=ue(this.items,e);s&&!n?this.items.splice(this.items.indexOf(s),1):!s&&n&&this.items.push(new C(e))}toJSON(e,n){return super.toJSON(e,n,Set)}toString(e,n,s){if(!e)return JSON.stringify(this);if(this.hasAllNullValues(!0))return super.toString(Object.assign({},e,{allNullValues:!0}),n,s);throw new Error("Set items must all have null values")}static from(e,n,s){let{replacer:i}=s,r=new this(e);if(n&&Symbol.iterator in Object(n))for(let o of n)typeof i=="function"&&(o=i.call(n,o,o)),r.items.push(Ee(o,null,s));return r}};Ie.tag="tag:yaml.org,2002:set";var We={collection:"map",identify:t=>t instanceof Set,nodeClass:Ie,default:!1,tag:"tag:yaml.org,2002:set",createNode:(t,e,n)=>Ie.from(t,e,n),resolve(t,e){if(Y(t)){if(t.hasAllNullValues(!0))return Object.assign(new Ie,t);e("Set items must all have null values")}else e("Expected a mapping for this tag");return t}};function On(t,e){let n=t[0],s=n==="-"||n==="+"?t.substring(1):t,i=o=>e?BigInt(o):Number(o),r=s.replace(/_/g,"").split(":").reduce((o,a)=>o*i(60)+i(a),i(0));return n==="-"?i(-1)*r:r}function Gs(t){let{value:e}=t,n=o=>o;if(typeof e=="bigint")n=o=>BigInt(o);else if(isNaN(e)||!isFinite(e))return M(t);let s="";e<0&&(s="-",e*=n(-1));let i=n(60),r=[e%i];return e<60?r.unshift(0):(e=(e-r[0])/i,r.unshift(e%i),e>=60&&(e=(e-r[0])/i,r.unshift(e))),s+r.map(o=>String(o).padStart(2,"0")).join(":").replace(/000000\d*$/,"")}var Rt={identify:t=>typeof t=="bigint"||Number.isInteger(t),default:!0,tag:"tag:yaml.org,2002:int",format:"TIME",test:/^[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+$/,resolve:(t,e,{intAsBigInt:n})=>On(t,n),stringify:Gs},Bt={identify:t=>typeof t=="number",default:!0,tag:"tag:yaml.org,2002:float",format:"TIME",test:/^[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+\.[0-9_]*$/,resolve:t=>On(t,!1),stringify:Gs},xe={identify:t=>t instanceof Date,default:!0,tag:"tag:yaml.org,2002:timestamp",test:RegExp("^([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})(?:(?:t|T|[ \\t]+)([0-9]{1,2}):([0-9]{1,2}):([0-9]{1,2}(\\.[0-9]+)?)(?:[ \\t]*(Z|[-+][012]?[0-9](?::[0-9]{2})?))?)?$"),resolve(t){let e=t.match(xe.test);if(!e)throw new Error("!!timestamp expects a date, starting with yyyy-mm-dd");let[,n,s,i,r,o,a]=e.map(Number),c=e[7]?Number((e[7]+"00").substr(1,3)):0,l=Date.UTC(n,s-1,i,r||0,o||0,a||0,c),p=e[8];if(p&&p!=="Z"){let u=On(p,!1);Math.abs(u)<30&&(u*=60),l-=6e4*u}return new Date(l)},stringify:({value:t})=>t?.toISOString().replace(/(T00:00:00)?\.000Z$/,"")??""};var En=[G,Q,de,_e,Nn,An,Hs,Ys,Js,Ws,Us,Fs,Vs,Ve,W,Ye,He,We,Rt,Bt,xe];var Qs=new Map([["core",Bs],["failsafe",[G,Q,de]],["json",Ks],["yaml11",En],["yaml-1.1",En]]),zs={binary:Ve,bool:Fe,float:It,floatExp:Lt,floatNaN:Et,floatTime:Bt,int:$t,intHex:Pt,intOct:Ct,intTime:Rt,map:G,merge:W,null:_e,omap:Ye,pairs:He,seq:Q,set:We,timestamp:xe},Xs={"tag:yaml.org,2002:binary":Ve,"tag:yaml.org,2002:merge":W,"tag:yaml.org,2002:omap":Ye,"tag:yaml.org,2002:pairs":He,"tag:yaml.org,2002:set":We,"tag:yaml.org,2002:timestamp":xe};function jt(t,e,n){let s=Qs.get(e);if(s&&!t)return n&&!s.includes(W)?s.concat(W):s.slice();let i=s;if(!i)if(Array.isArray(t))i=[];else{let r=Array.from(Qs.keys()).filter(o=>o!=="yaml11").map(o=>JSON.stringify(o)).join(", ");throw new Error(`Unknown schema "${e}"; use one of ${r} or define customTags array`)}if(Array.isArray(t))for(let r of t)i=i.concat(r);else typeof t=="function"&&(i=t(i.slice()));return n&&(i=i.concat(W)),i.reduce((r,o)=>{let a=typeof o=="string"?zs[o]:o;if(!a){let c=JSON.stringify(o),l=Object.keys(zs).map(p=>JSON.stringify(p)).join(", ");throw new Error(`Unknown custom tag ${c}; use one of ${l}`)}return r.includes(a)||r.push(a),r},[])}var Gi=(t,e)=>t.key<e.key?-1:t.key>e.key?1:0,Ge=class t{constructor({compat:e,customTags:n,merge:s,resolveKnownTags:i,schema:r,sortMapEntries:o,toStringDefaults:a}){this.compat=Array.isArray(e)?jt(e,"compat"):e?jt(null,e):null,this.name=typeof r=="string"&&r||"core",this.knownTags=i?Xs:{},this.tags=jt(n,this.name,s),this.toStringOptions=a??null,Object.defineProperty(this,F,{value:G}),Object.defineProperty(this,ye,{value:de}),Object.defineProperty(this,se,{value:Q}),this.sortMapEntries=typeof o=="function"?o:o===!0?Gi:null}clone(){let e=Object.create(t.prototype,Object.getOwnPropertyDescriptors(this));return e.tags=this.tags.slice(),e}};function Zs(t,e){let n=[],s=e.directives===!0;if(e.directives!==!1&&t.directives){let c=t.directives.toString(t);c?(n.push(c),s=!0):t.directives.docStart&&(s=!0)}s&&n.push("---");let i=kt(t,e),{commentString:r}=i.options;if(t.commentBefore){n.length!==1&&n.unshift("");let c=r(t.commentBefore);n.unshift(U(c,""))}let o=!1,a=null;if(t.contents){if(N(t.contents)){if(t.contents.spaceBefore&&s&&n.push(""),t.contents.commentBefore){let p=r(t.contents.commentBefore);n.push(U(p,""))}i.forceBlockIndent=!!t.comment,a=t.contents.comment}let c=a?void 0:()=>o=!0,l=oe(t.contents,i,()=>a=null,c);a&&(l+=ee(l,"",r(a))),(l[0]==="|"||l[0]===">")&&n[n.length-1]==="---"?n[n.length-1]=`--- ${l}`:n.push(l)}else n.push(oe(t.contents,i));if(t.directives?.docEnd)if(t.comment){let c=r(t.comment);c.includes(`
+`)?(n.push("..."),n.push(U(c,""))):n.push(`... ${c}`)}else n.push("...");else{let c=t.comment;c&&o&&(c=c.replace(/^\n+/,"")),c&&((!o||a)&&n[n.length-1]!==""&&n.push(""),n.push(U(r(c),"")))}return n.join(`
+`)+`
+`}var we=class t{constructor(e,n,s){this.commentBefore=null,this.comment=null,this.errors=[],this.warnings=[],Object.defineProperty(this,D,{value:dt});let i=null;typeof n=="function"||Array.isArray(n)?i=n:s===void 0&&n&&(s=n,n=void 0);let r=Object.assign({intAsBigInt:!1,keepSourceTokens:!1,logLevel:"warn",prettyErrors:!0,strict:!0,stringKeys:!1,uniqueKeys:!0,version:"1.2"},s);this.options=r;let{version:o}=r;s?._directives?(this.directives=s._directives.atDocument(),this.directives.yaml.explicit&&(o=this.directives.yaml.version)):this.directives=new ie({version:o}),this.setSchema(o,s),this.contents=e===void 0?null:this.createNode(e,i,s)}clone(){let e=Object.create(t.prototype,{[D]:{value:dt}});return e.commentBefore=this.commentBefore,e.comment=this.comment,e.errors=this.errors.slice(),e.warnings=this.warnings.slice(),e.options=Object.assign({},this.options),this.directives&&(e.directives=this.directives.clone()),e.schema=this.schema.clone(),e.contents=N(this.contents)?this.contents.clone(e.schema):this.contents,this.range&&(e.range=this.range.slice()),e}add(e){Ce(this.contents)&&this.contents.add(e)}addIn(e,n){Ce(this.contents)&&this.contents.addIn(e,n)}createAlias(e,n){if(!e.anchor){let s=pn(this);e.anchor=!n||s.has(n)?mn(n||"a",s):n}return new fe(e.anchor)}createNode(e,n,s){let i;if(typeof n=="function")e=n.call({"":e},"",e),i=n;else if(Array.isArray(n)){let g=y=>typeof y=="number"||y instanceof String||y instanceof Number,w=n.filter(g).map(String);w.length>0&&(n=n.concat(w)),i=n}else s===void 0&&n&&(s=n,n=void 0);let{aliasDuplicateObjects:r,anchorPrefix:o,flow:a,keepUndefined:c,onTagObj:l,tag:p}=s??{},{onAnchor:u,setAnchors:f,sourceObjects:d}=xs(this,o||"a"),b={aliasDuplicateObjects:r??!0,keepUndefined:c??!1,onAnchor:u,onTagObj:l,replacer:i,schema:this.schema,sourceObjects:d},h=re(e,p,b);return a&&A(h)&&(h.flow=!0),f(),h}createPair(e,n,s={}){let i=this.createNode(e,null,s),r=this.createNode(n,null,s);return new C(i,r)}delete(e){return Ce(this.contents)?this.contents.delete(e):!1}deleteIn(e){return Te(e)?this.contents==null?!1:(this.contents=null,!0):Ce(this.contents)?this.contents.deleteIn(e):!1}get(e,n){return A(this.contents)?this.contents.get(e,n):void 0}getIn(e,n){return Te(e)?!n&&k(this.contents)?this.contents.value:this.contents:A(this.contents)?this.contents.getIn(e,n):void 0}has(e){return A(this.contents)?this.contents.has(e):!1}hasIn(e){return Te(e)?this.contents!==void 0:A(this.contents)?this.contents.hasIn(e):!1}set(e,n){this.contents==null?this.contents=je(this.schema,[e],n):Ce(this.contents)&&this.contents.set(e,n)}setIn(e,n){Te(e)?this.contents=n:this.contents==null?this.contents=je(this.schema,Array.from(e),n):Ce(this.contents)&&this.contents.setIn(e,n)}setSchema(e,n={}){typeof e=="number"&&(e=String(e));let s;switch(e){case"1.1":this.directives?this.directives.yaml.version="1.1":this.directives=new ie({version:"1.1"}),s={resolveKnownTags:!1,schema:"yaml-1.1"};break;case"1.2":case"next":this.directives?this.directives.yaml.version=e:this.directives=new ie({version:e}),s={resolveKnownTags:!0,schema:"core"};break;case null:this.directives&&delete this.directives,s=null;break;default:{let i=JSON.stringify(e);throw new Error(`Expected '1.1', '1.2' or null as first argument, but found: ${i}`)}}if(n.schema instanceof Object)this.schema=n.schema;else if(s)this.schema=new Ge(Object.assign(s,n));else throw new Error("With a null YAML version, the { schema: Schema } option is required")}toJS({json:e,jsonArg:n,mapAsMap:s,maxAliasCount:i,onAnchor:r,reviver:o}={}){let a={anchors:new Map,doc:this,keep:!e,mapAsMap:s===!0,mapKeyWarned:!1,maxAliasCount:typeof i=="number"?i:100},c=x(this.contents,n??"",a);if(typeof r=="function")for(let{count:l,res:p}of a.anchors.values())r(p,l);return typeof o=="function"?le(o,{"":c},"",c):c}toJSON(e,n){return this.toJS({json:!0,jsonArg:e,mapAsMap:!1,onAnchor:n})}toString(e={}){if(this.errors.length>0)throw new Error("Document with errors cannot be stringified");if("indent"in e&&(!Number.isInteger(e.indent)||Number(e.indent)<=0)){let n=JSON.stringify(e.indent);throw new Error(`"indent" option must be a positive integer, not ${n}`)}return Zs(this,e)}};function Ce(t){if(A(t))return!0;throw new Error("Expected a YAML collection as document contents")}var xn=Symbol("break visit"),tr=Symbol("skip children"),ti=Symbol("remove item");function Se(t,e){"type"in t&&t.type==="document"&&(t={start:t.start,value:t.value}),ni(Object.freeze([]),t,e)}Se.BREAK=xn;Se.SKIP=tr;Se.REMOVE=ti;Se.itemAtPath=(t,e)=>{let n=t;for(let[s,i]of e){let r=n?.[s];if(r&&"items"in r)n=r.items[i];else return}return n};Se.parentCollection=(t,e)=>{let n=Se.itemAtPath(t,e.slice(0,-1)),s=e[e.length-1][0],i=n?.[s];if(i&&"items"in i)return i;throw new Error("Parent collection not found")};function ni(t,e,n){let s=n(e,t);if(typeof s=="symbol")return s;for(let i of["key","value"]){let r=e[i];if(r&&"items"in r){for(let o=0;o<r.items.length;++o){let a=ni(Object.freeze(t.concat([[i,o]])),r.items[o],n);if(typeof a=="number")o=a-1;else{if(a===xn)return xn;a===ti&&(r.items.splice(o,1),o-=1)}}typeof s=="function"&&i==="key"&&(s=s(e,t))}}return typeof s=="function"?s(e,t):s}var ku=new Set("0123456789ABCDEFabcdef"),vu=new Set("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-#;/?:@&=+$_.!~*'()"),Nu=new Set(",[]{}"),Au=new Set(` ,[]{}
+\r	`);function Cn(t,e,n){let s=null;if(typeof e=="function"||Array.isArray(e)?s=e:n===void 0&&e&&(n=e),typeof n=="string"&&(n=n.length),typeof n=="number"){let i=Math.round(n);n=i<1?void 0:i>8?{indent:8}:{indent:i}}if(t===void 0){let{keepUndefined:i}=n??e??{};if(!i)return}return H(t)&&!s?t.toString(n):new we(t,s,n).toString(n)}var $n=["apiVersion","kind","metadata","name","namespace","uid","spec","status"],si=t=>$n.includes(t)?$n.indexOf(t):$n.length;function ii(t){return Cn(lr(t),{lineWidth:0,doubleQuotedMinMultiLineLength:Number.MAX_SAFE_INTEGER,aliasDuplicateObjects:!1,sortMapEntries:({key:e},{key:n})=>si(qt(e))-si(qt(n))||(String(qt(e))<String(qt(n))?-1:1)})}function qt(t){return typeof t=="object"&&t!==null&&"value"in t?t.value:t}function lr(t){return JSON.parse(t,(n,s,i)=>{let r=i?.source??"";return typeof s=="number"&&!Number.isSafeInteger(s)&&/^-?\d+$/.test(r)?BigInt(r):s})}function ri(t){let e=t.replace(/\n$/,"").split(`
+`),n=cr(e),s;return e.map((i,r)=>{let o=n[r]??0;s!==void 0&&o<=s&&(s=void 0);let a=s===void 0?ur(i):[["text",i]];return s===void 0&&/(?:^|[:-] )[|>][-+0-9]*$/.test(i)&&(s=o),{number:r,indent:o,parts:a,until:fr(n,r)}})}function cr(t){let e=[];for(let[n,s]of t.entries())e.push(s.trim()===""?e[n-1]??0:s.length-s.trimStart().length);return e}function fr(t,e){let n=t[e]??0,s=t.findIndex((r,o)=>o>e&&r<=n),i=s===-1?t.length:s;return i>e+1?i:void 0}function ur(t){let[,e="",n="",s=t]=/^(\s*(?:- )*)((?:"(?:[^"\\]|\\.)*"|[^\s"'#][^:]*?|'[^']*'):(?= |$))?(.*)$/.exec(t)??[],i=[];return e!==""&&i.push(["mark",e]),n!==""&&i.push(["key",n]),s!==""&&i.push([dr(s.trim()),s]),i}function dr(t){return/^-?\d[\d._]*(?:e[+-]?\d+)?$/i.test(t)?"number":/^(true|false|null|~|\{\}|\[\])$/.test(t)?"word":/^[|>][-+0-9]*$/.test(t)?"mark":"text"}var Pn=5e3;function oi({json:t}){let e=en(()=>ii(t),[t]),n=en(()=>ri(e),[e]),[s,i]=he(new Set),r=o=>{let a=new Set(s);a.delete(o)||a.add(o),i(a)};return m("section",{"aria-label":"Object",children:[m("div",{class:"bar",children:[m("h3",{children:"Object"}),m(hr,{text:e})]}),m("pre",{class:"yaml",tabIndex:0,children:[pr(n,s).map(o=>m(mr,{line:o,folded:s.has(o.number),toggle:r},o.number)),n.length>Pn?`… ${n.length-Pn} more lines: copy them
+`:""]})]})}function pr(t,e){let n=0;return t.slice(0,Pn).filter(({number:s,until:i})=>s<n?!1:(n=e.has(s)?i??s:s,!0))}function mr({line:{number:t,parts:e,until:n},folded:s,toggle:i}){let r=e.map(([,o])=>o).join("").trim();return m("div",{class:"line",children:[n===void 0?m("span",{class:"fold"}):m("button",{type:"button",class:"fold","aria-expanded":!s,"aria-label":`Lines below ${r}`,onClick:()=>i(t)}),e.map(([o,a])=>m("span",{class:o,children:a})),s?m("span",{class:"mark",children:" …"}):null,`
+`]})}function hr({text:t}){let[e,n]=he("Copy");return m("button",{type:"button",onClick:()=>{navigator.clipboard.writeText(t).then(()=>n("Copied"),()=>n("Not permitted"))},"aria-live":"polite",children:e})}function ai(t){let{api:e,plural:n,namespace:s,name:i,uid:r,turn:o=0,failed:a}=t,{value:c,error:l}=at(JSON.stringify([n,s,i,r,o]),async p=>{let u=fs(n,{namespace:s,name:i}),f=r===void 0?"":`?uid=${encodeURIComponent(r)}`,[d,b]=await Promise.all([e(`${u}${f}`,{signal:p}),e(`${u}/incarnations`,{signal:p})]);return{one:d,history:b.document}});return l!==void 0?m(j,{children:a?.(l)??m(ft,{text:l.message})}):c===void 0?m("p",{class:"quiet",children:"Asking …"}):m(gr,{...t,...c})}function gr({api:t,kinds:e,onIncarnation:n,actions:s,one:i,history:r}){let o=i.document,{metadata:a}=o;return m("article",{class:"object",children:[m("div",{class:"bar",children:[m("div",{children:[m("h2",{tabIndex:-1,children:a.name}),m("p",{class:"quiet",children:[o.kind," in ",a.namespace]})]}),m(As,{state:sn(a)}),s?.(o)]}),m("div",{class:"columns",children:[m("div",{class:"aside",children:[m(yr,{answer:i}),m(Ts,{object:o}),m(br,{history:r,shown:a.uid,onIncarnation:n})]}),m("div",{class:"body",children:[m(bs,{api:t,object:o,kinds:e}),m(oi,{json:i.text},a.uid)]})]})]})}function yr({answer:{document:t,lag:e}}){let{uid:n,resourceVersion:s,labels:i={}}=t.metadata,r=[["UID",m("code",{children:n})],["Version",s],["Labels",Object.entries(i).map(([o,a])=>m("code",{class:"label",children:`${o}=${a}`}))],["Complete",e===void 0?"unknown":`up to ${Math.round(e)} s ago`]];return m("dl",{children:r.map(([o,a])=>Array.isArray(a)&&a.length===0?null:m(j,{children:[m("dt",{children:o}),m("dd",{children:a})]}))})}function br({history:{items:t},shown:e,onIncarnation:n}){return m("section",{"aria-label":"History",children:[m("h3",{children:"History"}),m("ul",{class:"history",children:t.map(({metadata:s})=>{let i=ge(s,"delete-time")??ge(s,"evict-time");return m("li",{children:[m("button",{type:"button",class:"link",disabled:s.uid===e,onClick:()=>n(s.uid),children:s.uid}),m("span",{class:"quiet",children:[sn(s),", created"," ",s.creationTimestamp===void 0?"unknown":m(Be,{at:s.creationTimestamp}),i===void 0?null:m(j,{children:[", left etcd ",m(Be,{at:i})]})]})]})})})]})}var li=`/* One object, on the page and in the tab of Argo CD: everything below .ingester, so that nothing else changes. */
+.ingester {
+  color-scheme: light dark;
+  --paper: light-dark(#ffffff, #14171b);
+  --soft: light-dark(#f6f7f9, #1c2026);
+  --line: light-dark(#e2e5ea, #2d333b);
+  --ink: light-dark(#1b1f24, #e4e8ee);
+  --quiet: light-dark(#57606a, #9aa4b0);
+  --accent: light-dark(#0b57c2, #7fb4ff);
+  --good: light-dark(#11632a, #5fcf7f);
+  --bad: light-dark(#b42318, #ff8a80);
+  --busy: light-dark(#7a4b00, #e9b45f);
+  --live: light-dark(#2f6fd0, #6ea5f5);
+  --evicted: light-dark(#9aa9bf, #5f6f87);
+  --deleted: light-dark(#cf8a84, #a8615b);
+  color: var(--ink);
+  background: var(--paper);
+  font:
+    15px / 1.5 system-ui,
+    "DejaVu Sans",
+    sans-serif;
 
-  function Stored({ application, resource }) {
-    const place = React.useRef(null);
-    const [uid, choose] = React.useState(undefined);
-    const { kind, namespace, name } = resource;
-    React.useEffect(() => {
-      let shown = true;
-      const show = (content) => shown && place.current.replaceChildren(content);
-      show(element('p', {}, 'Asking the Ingester …'));
-      objectView(apiOf(application), { plural: plurals[kind], namespace, name, uid, onIncarnation: choose }).then(
-        show,
-        (error) => show(problem(error)),
-      );
-      return () => {
-        shown = false;
-      };
-    }, [kind, namespace, name, uid]);
-    return React.createElement('div', { ref: place, style: { padding: '1rem', overflow: 'auto' } });
+  h2,
+  h3,
+  p,
+  ol,
+  ul,
+  dl,
+  dd {
+    margin: 0;
+    padding: 0;
   }
-
-  for (const kind of Object.keys(plurals)) {
-    extensionsAPI.registerResourceExtension(Stored, 'michelangelo.api', kind, 'Stored', { icon: 'fa fa-database' });
+  h2 {
+    font-size: 1.35rem;
+    font-weight: 600;
+    line-height: 1.3;
+    overflow-wrap: anywhere;
   }
-})();
+  h2:focus {
+    outline: none;
+  }
+  h3 {
+    font-size: 0.95rem;
+    font-weight: 600;
+  }
+  section {
+    margin-top: 1.5rem;
+  }
+  a {
+    color: var(--accent);
+    text-decoration: none;
+  }
+  a:hover {
+    text-decoration: underline;
+  }
+  button,
+  input,
+  select {
+    font: inherit;
+    padding: 0.35rem 0.7rem;
+    border: 1px solid var(--line);
+    border-radius: 6px;
+    background: var(--paper);
+    color: var(--ink);
+  }
+  button {
+    cursor: pointer;
+    background: var(--soft);
+  }
+  button:disabled {
+    cursor: default;
+    color: var(--quiet);
+  }
+  button.main:enabled {
+    background: var(--accent);
+    border-color: var(--accent);
+    color: var(--paper);
+  }
+  button.link {
+    border: 0;
+    background: none;
+    padding: 0;
+    color: var(--accent);
+  }
+  button.link:disabled {
+    color: inherit;
+  }
+  :focus-visible {
+    outline: 2px solid var(--accent);
+    outline-offset: 2px;
+  }
+  code,
+  pre {
+    font:
+      13px / 1.55 ui-monospace,
+      "DejaVu Sans Mono",
+      monospace;
+  }
+  code {
+    overflow-wrap: anywhere;
+  }
+  .quiet,
+  time,
+  dt {
+    color: var(--quiet);
+  }
+  .bar {
+    display: flex;
+    flex-wrap: wrap;
+    align-items: center;
+    gap: 0.5rem 1rem;
+  }
+  .bar > :first-child {
+    flex: 1 1 auto;
+  }
+  .actions {
+    display: flex;
+    gap: 0.5rem;
+  }
+  .place {
+    font-size: 0.85rem;
+    padding: 0.1rem 0.65rem;
+    border-radius: 999px;
+    border: 1px solid var(--line);
+    background: var(--soft);
+  }
+  .columns {
+    display: grid;
+    grid-template-columns: minmax(0, 20rem) minmax(0, 1fr);
+    gap: 0 2.5rem;
+  }
+  .aside {
+    padding-top: 1.5rem;
+  }
+  dl {
+    display: grid;
+    grid-template-columns: max-content minmax(0, 1fr);
+    gap: 0.3rem 1rem;
+  }
+  .label {
+    display: block;
+  }
+  .timeline {
+    list-style: none;
+    margin: 0.6rem 0 0 0.3rem;
+    border-left: 2px solid var(--line);
+  }
+  .timeline li {
+    position: relative;
+    padding: 0.15rem 0 0.15rem 1rem;
+  }
+  .timeline li::before {
+    content: "";
+    position: absolute;
+    left: -6px;
+    top: 0.65rem;
+    width: 10px;
+    height: 10px;
+    border-radius: 50%;
+    background: var(--quiet);
+  }
+  .timeline [data-tone="good"]::before {
+    background: var(--good);
+  }
+  .timeline [data-tone="bad"]::before {
+    background: var(--bad);
+  }
+  .timeline [data-tone="busy"]::before {
+    background: var(--busy);
+  }
+  .timeline time {
+    display: block;
+    font-size: 0.85rem;
+  }
+  .steps {
+    width: 100%;
+    margin-top: 0.8rem;
+    border-collapse: collapse;
+    font-size: 0.9rem;
+  }
+  .steps caption {
+    text-align: left;
+    color: var(--quiet);
+  }
+  .steps th {
+    font-weight: 400;
+    text-align: left;
+    padding: 0.15rem 0.6rem 0.15rem 0;
+  }
+  .steps .bars {
+    width: 100%;
+  }
+  .steps .number {
+    white-space: nowrap;
+    padding-left: 0.6rem;
+  }
+  .steps svg {
+    display: block;
+    width: 100%;
+    height: 10px;
+  }
+  .steps rect {
+    fill: var(--evicted);
+  }
+  .steps [data-tone="good"] {
+    fill: var(--live);
+  }
+  .steps [data-tone="bad"] {
+    fill: var(--bad);
+  }
+  .steps [data-tone="busy"] {
+    fill: var(--busy);
+  }
+  .history {
+    list-style: none;
+    margin-top: 0.4rem;
+  }
+  .history button {
+    font-size: 0.8rem;
+    overflow-wrap: anywhere;
+    text-align: left;
+  }
+  .history .quiet {
+    display: block;
+    font-size: 0.85rem;
+  }
+  .picture {
+    overflow-x: auto;
+    margin-top: 0.6rem;
+  }
+  .picture svg {
+    display: block;
+    max-width: 100%;
+    min-width: 34rem;
+    height: auto;
+  }
+  .box rect {
+    fill: var(--soft);
+    stroke: var(--line);
+  }
+  .box.own rect {
+    stroke: var(--accent);
+    stroke-width: 1.5;
+  }
+  .box text {
+    fill: var(--ink);
+    font-size: 13px;
+  }
+  .box .note {
+    fill: var(--quiet);
+    font-size: 11px;
+  }
+  a .box .title {
+    fill: var(--accent);
+  }
+  .edge {
+    fill: none;
+    stroke: var(--quiet);
+    opacity: 0.6;
+  }
+  .yaml {
+    background: var(--soft);
+    border: 1px solid var(--line);
+    border-radius: 8px;
+    padding: 0.7rem 0.7rem 0.7rem 0.2rem;
+    margin: 0.6rem 0 0;
+    overflow: auto;
+    max-height: 75vh;
+  }
+  .fold {
+    display: inline-block;
+    width: 1.4rem;
+    padding: 0;
+    border: 0;
+    background: none;
+    color: var(--quiet);
+    line-height: 1;
+    text-align: center;
+  }
+  button.fold::before {
+    content: "▾";
+  }
+  button.fold[aria-expanded="false"]::before {
+    content: "▸";
+  }
+  .key {
+    color: var(--accent);
+  }
+  .number,
+  .word {
+    font-variant-numeric: tabular-nums;
+  }
+  .yaml .number,
+  .yaml .word {
+    color: var(--busy);
+  }
+  .mark {
+    color: var(--quiet);
+  }
+  .word[data-tone="good"] {
+    color: var(--good);
+  }
+  .word[data-tone="bad"] {
+    color: var(--bad);
+  }
+  .word[data-tone="busy"] {
+    color: var(--busy);
+  }
+  .problem {
+    padding: 0.5rem 0.8rem;
+    border-left: 3px solid var(--bad);
+    background: var(--soft);
+    overflow-wrap: anywhere;
+  }
+  dialog {
+    max-width: 36rem;
+    padding: 1.2rem 1.4rem;
+    border: 1px solid var(--line);
+    border-radius: 10px;
+    background: var(--paper);
+    color: var(--ink);
+  }
+  dialog p {
+    margin: 0.8rem 0;
+  }
+  @media (max-width: 60rem) {
+    .columns {
+      grid-template-columns: minmax(0, 1fr);
+    }
+  }
+}
+.theme-light .ingester {
+  color-scheme: light;
+}
+.theme-dark .ingester {
+  color-scheme: dark;
+}
+#tab .ingester,
+[class*="theme-"] .ingester {
+  padding: 1rem;
+  overflow: auto;
+}
+`;var{React:Mn,extensionsAPI:wr,ingesterPlurals:ci}=window,Sr={401:'Argo CD sends no valid token: see "The tab in Argo CD" in the documentation of the Ingester.',403:"Neither Argo CD nor the account of its token lets you see this.",404:"The Ingester has not stored this object."};function kr({metadata:t,spec:e}){return cs("extensions/ingester/",()=>({"Argocd-Application-Name":`${t.namespace}:${t.name}`,"Argocd-Project-Name":e.project??"default"}))}function vr({application:t,resource:{kind:e,namespace:n,name:s}}){let[i,r]=he(void 0);return m(j,{children:[m("style",{children:li}),m(ai,{api:kr(t),plural:ci[e]??"",namespace:n,name:s,uid:i,kinds:[],onIncarnation:r,failed:({status:o,message:a})=>m(ft,{text:[a,Sr[o]].filter(c=>c!==void 0).join(". ")})})]})}function Nr(t){let e=Mn.useRef(null),{kind:n,namespace:s,name:i}=t.resource;return Mn.useEffect(()=>{let{current:r}=e;if(r!==null)return Gt(m(vr,{...t},`${n} ${s} ${i}`),r),()=>Gt(null,r)},[n,s,i]),Mn.createElement("div",{ref:e,className:"ingester"})}for(let t of Object.keys(ci))wr.registerResourceExtension(Nr,"michelangelo.api",t,"Stored",{icon:"fa fa-database"});})();

@@ -1,0 +1,64 @@
+// Asking the query API, as the user of the browser.
+
+const API = 'apis/stored.michelangelo.api/v2';
+const TABLE = 'application/json;as=Table;v=v1;g=meta.k8s.io,application/json';
+
+export class ApiError extends Error {
+  /** Of HTTP; 0 where no answer came. */
+  readonly status: number;
+
+  constructor(status: number, message: string) {
+    super(message);
+    this.status = status;
+  }
+}
+
+export interface Answer<T> {
+  readonly text: string;
+  readonly document: T;
+  /** How far behind the store is, in seconds. */
+  readonly lag: number | undefined;
+}
+
+export interface Asked {
+  readonly method?: 'GET' | 'POST' | 'DELETE';
+  readonly as?: 'object' | 'table';
+  /** A deletion is of this object only. */
+  readonly uid?: string;
+  /** Ends the request when its answer is not wanted any more. */
+  readonly signal?: AbortSignal;
+}
+
+/** Throws ApiError; an aborted request throws what `fetch` throws. */
+export type Api = <T>(path: string, asked?: Asked) => Promise<Answer<T>>;
+
+/** Asks below `root`; `headers` say who asks. */
+export function createApi(root: string, headers: () => Readonly<Record<string, string>>): Api {
+  return async <T>(path: string, { method = 'GET', as = 'object', signal, uid }: Asked = {}): Promise<Answer<T>> => {
+    const accept = as === 'table' ? TABLE : 'application/json';
+    const content = uid === undefined ? {} : { preconditions: { uid } };
+    const body = method === 'GET' ? {} : { body: JSON.stringify(content) };
+    const type = method === 'GET' ? {} : { 'Content-Type': 'application/json' };
+    const answer = await fetch(`${root}${API}${path}`, {
+      method,
+      ...body,
+      headers: { Accept: accept, ...type, ...headers() },
+      signal: signal ?? null,
+    }).catch((error: unknown) => {
+      throw signal?.aborted === true ? error : new ApiError(0, 'The query API does not answer.');
+    });
+    const text = await answer.text();
+    if (!answer.ok) throw new ApiError(answer.status, messageOf(text, answer.status));
+    const lag = answer.headers.get('Ingester-Lag-Seconds');
+    return { text, document: JSON.parse(text) as T, lag: lag === null ? undefined : Number(lag) };
+  };
+}
+
+function messageOf(text: string, status: number): string {
+  const plain = status === 403 ? 'This is not permitted here (HTTP 403).' : `HTTP ${status}`;
+  try {
+    return (JSON.parse(text) as { readonly message?: string }).message ?? plain;
+  } catch {
+    return plain;
+  }
+}

@@ -1,0 +1,132 @@
+// The page in a browser, over a month of objects in memory: what it shows, that it is usable by keyboard and screen
+// reader, and how large it is. Its way through a real API server is part of test/e2e/query.test.ts.
+import assert from 'node:assert/strict';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { gzipSync } from 'node:zlib';
+import { type Reaper, startReaper } from '../../hack/local/reaper.ts';
+import { Browser, type View } from '../support/browser.ts';
+import { eventually } from '../support/eventually.ts';
+import { type PageWorld, startPageWorld } from '../support/page/world.ts';
+import { savePicture } from '../support/query/page-suite.ts';
+
+const axe = readFileSync(join(import.meta.dirname, '../../node_modules/axe-core/axe.min.js'), 'utf8');
+const MAX_COMPRESSED_BYTES = 100_000;
+
+const views: readonly (readonly [name: string, view: View])[] = [
+  ['light', { scheme: 'light', width: 1280, height: 900 }],
+  ['dark', { scheme: 'dark', width: 1280, height: 900 }],
+  ['phone', { scheme: 'light', width: 390, height: 840 }],
+];
+const pages: readonly (readonly [name: string, hash: string, shows: RegExp])[] = [
+  ['overview', '#/', /Created a day[\s\S]*Model\t/],
+  ['list', '#/pipelineruns?fieldSelector=status.state%3DPIPELINE_RUN_STATE_FAILED', /\d+ found[\s\S]*Failed/],
+  ['object', '#/pipelineruns/fraud/train-ranker-1197', /Steps[\s\S]*Relations[\s\S]*kw_args/],
+];
+
+describe('the page', () => {
+  let world: PageWorld;
+  let browser: Browser;
+  let reaper: Reaper | undefined;
+  const directory = mkdtempSync(join(tmpdir(), 'ingester-page-'));
+
+  before(async () => {
+    world = await startPageWorld();
+    mkdirSync(join(directory, 'browser'));
+    reaper = startReaper(directory);
+    browser = await Browser.start(join(directory, 'browser'), reaper);
+    await browser.open(`${world.url}/ui/`);
+  });
+  after(async () => {
+    await browser.stop();
+    await reaper?.dismiss();
+    world.stop();
+    rmSync(directory, { recursive: true, force: true });
+  });
+
+  const go = (hash: string) => browser.evaluate(`location.hash = ${JSON.stringify(hash)}`);
+  const click = (text: string) =>
+    browser.evaluate(
+      `[...document.querySelectorAll('a, button')].find((one) => one.textContent.trim() === ${JSON.stringify(text)}).click()`,
+    );
+  const type = (name: string, text: string) =>
+    browser.evaluate(`(() => {
+      const field = document.querySelector('[name=${name}]');
+      field.value = ${JSON.stringify(text)};
+      field.dispatchEvent(new Event('input', { bubbles: true }));
+    })()`);
+
+  for (const [view, size] of views) {
+    for (const [page, hash, shows] of pages) {
+      it(`has nothing that axe finds fault with: ${page}, ${view}`, async () => {
+        await browser.emulate(size);
+        await go(hash);
+        await browser.sees(shows);
+        savePicture(`page-${page}-${view}`, await browser.screenshot());
+        const known = await browser.evaluate('typeof axe');
+        if (known === 'undefined') await browser.evaluate(`${axe};undefined`);
+        const found = await browser.evaluate(
+          `axe.run().then(({ violations }) => violations.map(({ id, nodes }) => id + ' ' + nodes.map(({ html }) => html).slice(0, 3)))`,
+        );
+        assert.deepEqual(found, []);
+        const wide = await browser.evaluate('document.documentElement.scrollWidth > innerWidth');
+        assert.equal(wide, false, 'nothing is wider than the window');
+      });
+    }
+  }
+
+  it('searches as one types, and keeps the filters on the way back from an object', async () => {
+    await go('#/models');
+    await browser.sees(/64 found/);
+    await type('name', 'ranker-v6');
+    await browser.sees(/6 found[\s\S]*ranker-v64/);
+    await click('ranker-v64');
+    await browser.sees(/Timeline/);
+    await eventually(async () =>
+      assert.match(String(await browser.evaluate('document.title')), /^Model \S+\/ranker-v64 /),
+    );
+    await browser.evaluate('history.back()');
+    await browser.sees(/6 found/);
+    assert.equal(await browser.evaluate('document.querySelector("[name=name]").value'), 'ranker-v6');
+  });
+
+  it('orders by a click on a head', async () => {
+    await go('#/models?name=ranker-v6&namespace=');
+    await browser.sees(/6 found/);
+    await click('Revision');
+    await browser.sees(/ranker-v6\t[\s\S]*ranker-v64\t/);
+    await click('Revision');
+    await browser.sees(/ranker-v64\t[\s\S]*ranker-v6\t/);
+    assert.match(String(await browser.evaluate('location.hash')), /orderBy=-spec.revisionId/);
+  });
+
+  it('folds the YAML', async () => {
+    await go('#/models/fraud/ranker-v64');
+    await browser.sees(/algorithm: xgboost/);
+    await browser.evaluate(`document.querySelector('[aria-label="Lines below spec:"]').click()`);
+    await browser.sees(/^(?![\s\S]*algorithm: )[\s\S]*spec: …/);
+  });
+
+  it('shows what a restore would do before it is done', async () => {
+    await go('#/models/search/ranker-v30');
+    await browser.sees(/in MySQL only/);
+    await click('Restore …');
+    await browser.sees(/nothing has changed yet[\s\S]*would be restored/);
+    assert.equal(world.client.calls.includes('create'), true, 'the API server was asked');
+    await click('Close');
+    await browser.sees(/^(?![\s\S]*nothing has changed yet)/);
+    assert.deepEqual(browser.complaints, []);
+  });
+
+  it('is small', async () => {
+    const files = ['', 'object.css', 'page.css', 'page.js'].map(async (name) => {
+      const text = await (await fetch(`${world.url}/ui/${name}`)).text();
+      return gzipSync(text).length;
+    });
+    const sizes = await Promise.all(files);
+    const total = sizes.reduce((sum, size) => sum + size, 0);
+    assert.ok(total < MAX_COMPRESSED_BYTES, `${total} bytes, compressed`);
+  });
+});
