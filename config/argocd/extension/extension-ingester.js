@@ -391,15 +391,13 @@ ${r.comment}`:s.comment}s=i}t.items[n]=v(s)?s:new C(s)}}else e("Expected a seque
     }
   }
 }
-.theme-light .ingester {
+/* Argo CD is light unless its own theme is dark. */
+.ingester-tab {
   color-scheme: light;
-}
-.theme-dark .ingester {
-  color-scheme: dark;
-}
-#tab .ingester,
-[class*="theme-"] .ingester {
   padding: 1rem;
   overflow: auto;
 }
-`;var{React:Mn,extensionsAPI:wr,ingesterPlurals:ci}=window,Sr={401:'Argo CD sends no valid token: see "The tab in Argo CD" in the documentation of the Ingester.',403:"Neither Argo CD nor the account of its token lets you see this.",404:"The Ingester has not stored this object."};function kr({metadata:t,spec:e}){return cs("extensions/ingester/",()=>({"Argocd-Application-Name":`${t.namespace}:${t.name}`,"Argocd-Project-Name":e.project??"default"}))}function vr({application:t,resource:{kind:e,namespace:n,name:s}}){let[i,r]=he(void 0);return m(j,{children:[m("style",{children:li}),m(ai,{api:kr(t),plural:ci[e]??"",namespace:n,name:s,uid:i,kinds:[],onIncarnation:r,failed:({status:o,message:a})=>m(ft,{text:[a,Sr[o]].filter(c=>c!==void 0).join(". ")})})]})}function Nr(t){let e=Mn.useRef(null),{kind:n,namespace:s,name:i}=t.resource;return Mn.useEffect(()=>{let{current:r}=e;if(r!==null)return Gt(m(vr,{...t},`${n} ${s} ${i}`),r),()=>Gt(null,r)},[n,s,i]),Mn.createElement("div",{ref:e,className:"ingester"})}for(let t of Object.keys(ci))wr.registerResourceExtension(Nr,"michelangelo.api",t,"Stored",{icon:"fa fa-database"});})();
+.theme-dark .ingester-tab {
+  color-scheme: dark;
+}
+`;var{React:Mn,extensionsAPI:wr,ingesterPlurals:ci}=window,Sr={401:'Argo CD sends no valid token: see "The tab in Argo CD" in the documentation of the Ingester.',403:"Neither Argo CD nor the account of its token lets you see this.",404:"The Ingester has not stored this object."};function kr({metadata:t,spec:e}){return cs("extensions/ingester/",()=>({"Argocd-Application-Name":`${t.namespace}:${t.name}`,"Argocd-Project-Name":e.project??"default"}))}function vr({application:t,resource:{kind:e,namespace:n,name:s}}){let[i,r]=he(void 0);return m(j,{children:[m("style",{children:li}),m(ai,{api:kr(t),plural:ci[e]??"",namespace:n,name:s,uid:i,kinds:[],onIncarnation:r,failed:({status:o,message:a})=>m(ft,{text:[a,Sr[o]].filter(c=>c!==void 0).join(". ")})})]})}function Nr(t){let e=Mn.useRef(null),{kind:n,namespace:s,name:i}=t.resource;return Mn.useEffect(()=>{let{current:r}=e;if(r!==null)return Gt(m(vr,{...t},`${n} ${s} ${i}`),r),()=>Gt(null,r)},[n,s,i]),Mn.createElement("div",{ref:e,className:"ingester ingester-tab"})}for(let t of Object.keys(ci))wr.registerResourceExtension(Nr,"michelangelo.api",t,"Stored",{icon:"fa fa-database"});})();

@@ -74,7 +74,7 @@ function Stored(properties: Properties): unknown {
     render(<Tab key={`${kind} ${namespace} ${name}`} {...properties} />, current);
     return () => render(null, current);
   }, [kind, namespace, name]);
-  return React.createElement('div', { ref: place, className: 'ingester' });
+  return React.createElement('div', { ref: place, className: 'ingester ingester-tab' });
 }
 
 for (const kind of Object.keys(plurals)) {
