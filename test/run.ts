@@ -9,7 +9,7 @@ import { findGoProgram, goPrograms } from '../hack/local/go-program.ts';
 import { preparePrograms, prepareServers } from '../hack/local/prepare.ts';
 import { progressOnStderr } from '../hack/local/progress.ts';
 import { memoryFolder } from './support/memory-folder.ts';
-import { type FileResults, filesToRepeat, runTestFiles } from './support/test-files.ts';
+import { type FileResults, filesToRepeat, runTestFiles, runTestFilesTogether } from './support/test-files.ts';
 
 const root = join(import.meta.dirname, '..');
 const wanted = process.argv.slice(2).filter((argument) => argument !== '--');
@@ -18,6 +18,8 @@ interface Suite {
   readonly files: readonly string[];
   /** Its tests start servers, and what fails in them may run a second time. */
   readonly servers: boolean;
+  /** Its files share processes. */
+  readonly together?: boolean;
   readonly concurrency: number;
 }
 
@@ -27,7 +29,7 @@ const withServers = { servers: true, concurrency: processors + 1 };
 
 /** From the fastest to the slowest. */
 const suites: readonly (Omit<Suite, 'files'> & { readonly folders: readonly string[] })[] = [
-  { folders: ['unit'], servers: false, concurrency: processors },
+  { folders: ['unit'], servers: false, together: true, concurrency: processors },
   { folders: ['property'], servers: false, concurrency: processors },
   { folders: ['contract', 'integration'], ...withServers },
   { folders: ['e2e', 'attack'], ...withServers },
@@ -81,20 +83,24 @@ const took = new Map<string, number>();
 /** So many of the slowest files are named at the end. */
 const NAMED = 10;
 
-async function results(title: string, files: readonly string[], concurrency: number): Promise<FileResults> {
+type Run = Pick<Suite, 'files' | 'concurrency' | 'together'>;
+
+async function results(title: string, { files, concurrency, together = false }: Run): Promise<FileResults> {
   announce(title);
-  const found = await runTestFiles({ root, files, concurrency, timeoutMs, signal });
+  const runFiles = together ? runTestFilesTogether : runTestFiles;
+  const found = await runFiles({ root, files, concurrency, timeoutMs, signal });
   for (const [file, ms] of found.took) took.set(file, ms);
   return found;
 }
 
 /** Runs one suite to its end, or ends the program. Returns the files that passed only the second time. */
-async function runSuite(title: string, { files, servers, concurrency }: Suite): Promise<readonly string[]> {
-  const first = await results(title, files, concurrency);
+async function runSuite(title: string, suite: Suite): Promise<readonly string[]> {
+  const { servers } = suite;
+  const first = await results(title, suite);
   if (first.passed) return [];
   const repeated = servers && wanted.length === 0 ? filesToRepeat(first.failed) : [];
   if (repeated.length === 0) fail(title);
-  const second = await results(`${repeated.join(', ')}, a second time`, repeated, 1);
+  const second = await results(`${repeated.join(', ')}, a second time`, { files: repeated, concurrency: 1 });
   if (!second.passed) fail(title);
   return repeated;
 }
@@ -128,14 +134,14 @@ const started = performance.now();
 if (wanted.length === 0) prepareBeside();
 if (wanted.length === 0) check();
 const unstable: string[] = [];
-for (const { folders, servers, concurrency } of suites) {
+for (const { folders, ...suite } of suites) {
   const files = folders.flatMap(filesOf).sort(bySlowness);
   if (files.length === 0) continue;
-  if (servers && !withContainers) await prepare(folders);
-  unstable.push(...(await runSuite(`${folders.join(' and ')} tests`, { files, servers, concurrency })));
+  if (suite.servers && !withContainers) await prepare(folders);
+  unstable.push(...(await runSuite(`${folders.join(' and ')} tests`, { ...suite, files })));
 }
 const slowest = [...took].sort(([, left], [, right]) => right - left).slice(0, NAMED);
-process.stdout.write('\nThe slowest files:\n');
+if (slowest.length > 0) process.stdout.write('\nThe slowest files:\n');
 for (const [file, ms] of slowest) process.stdout.write(`${(ms / 1000).toFixed(1).padStart(8)} s  ${file}\n`);
 for (const file of unstable) process.stdout.write(`\nPassed only the second time, see its first run above: ${file}\n`);
 process.stdout.write(`\nAll passed in ${Math.round((performance.now() - started) / 1000)} s.\n`);

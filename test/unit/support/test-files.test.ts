@@ -46,3 +46,41 @@ describe('a run with failures', () => {
     }
   });
 });
+
+describe('files that share a process', () => {
+  const run = (files: Readonly<Record<string, string>>): { readonly passed: unknown; readonly stdout: string } => {
+    const root = mkdtempSync(join(tmpdir(), 'ingester-test-files-'));
+    try {
+      for (const [name, text] of Object.entries(files)) writeFileSync(join(root, name), text);
+      const options = JSON.stringify({ root, files: Object.keys(files), concurrency: 2, timeoutMs: 60_000 });
+      const program = `import { runTestFilesTogether } from ${JSON.stringify(join(import.meta.dirname, '../../support/test-files.ts'))};
+        const { passed } = await runTestFilesTogether(${options});
+        process.stderr.write(JSON.stringify(passed));`;
+      const { NODE_TEST_CONTEXT: _, ...env } = process.env;
+      writeFileSync(join(root, 'run.mjs'), program);
+      const { stdout, stderr } = spawnSync(process.execPath, [join(root, 'run.mjs')], { env, encoding: 'utf8' });
+      return { passed: JSON.parse(stderr), stdout };
+    } finally {
+      rmSync(root, { recursive: true });
+    }
+  };
+  const test = "import { it } from 'node:test'; it('is run', () => {";
+  const good = `${test} });`;
+
+  it('pass where each passes, and each is run', () => {
+    const { passed, stdout } = run({ 'a.test.mjs': good, 'b.test.mjs': good, 'c.test.mjs': good });
+    assert.equal(passed, true);
+    assert.equal(stdout.match(/✔ is run/g)?.length, 3);
+  });
+
+  it('fail where one fails, and the output names its file', () => {
+    const { passed, stdout } = run({ 'a.test.mjs': good, 'bad.test.mjs': `${test} throw Error('x'); });` });
+    assert.equal(passed, false);
+    assert.match(stdout, /test at bad\.test\.mjs:1/);
+  });
+
+  it('fail where the process ends before the last test, whatever its exit code', () => {
+    const { passed } = run({ 'a.test.mjs': `${test} process.exit(0); });`, 'b.test.mjs': good });
+    assert.equal(passed, false);
+  });
+});
