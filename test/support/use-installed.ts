@@ -2,6 +2,7 @@ import { mkdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before } from 'node:test';
 import { createConnection, type RowDataPacket } from 'mysql2/promise';
+import { briefProgram } from '../../hack/local/kubectl.ts';
 import type { LocalImage } from '../../hack/local/node/image-table.ts';
 import { startPodBundle, startPodCluster } from '../../hack/local/pod-bundle.ts';
 import { type CommandResult, runCommand } from '../../hack/local/run-command.ts';
@@ -106,7 +107,7 @@ function installedAt({ run, query, overlay, auditLog, ...access }: Access, clien
       await demanded(['apply', '-f', '-'], JSON.stringify(manifest));
     },
     shell: async (commands, folder) => {
-      const env = { ...process.env, PATH: access.path, KUBECONFIG: access.kubeconfig, KUBERC: 'off' };
+      const env = { ...process.env, ...briefProgram, PATH: access.path, KUBECONFIG: access.kubeconfig, KUBERC: 'off' };
       const { code, stdout, stderr } = await runCommand('bash', ['-euc', commands], { cwd: folder, env });
       if (code !== 0) throw new CodedError('TEST_SHELL', `${commands}: ${stdout}${stderr.trim()}`);
     },
