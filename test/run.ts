@@ -2,9 +2,10 @@
 // test files whose path contains one of them: npm test -- informer e2e/faults. Those in test/gitops run by "npm run gitops",
 // those in test/kind by "npm run kind".
 import { spawn, spawnSync } from 'node:child_process';
-import { globSync, rmSync } from 'node:fs';
-import { availableParallelism } from 'node:os';
+import { globSync, mkdtempSync, rmSync } from 'node:fs';
+import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { buildProgram } from '../hack/build/program.ts';
 import { findGoProgram, goPrograms } from '../hack/local/go-program.ts';
 import { preparePrograms, prepareServers } from '../hack/local/prepare.ts';
 import { progressOnStderr } from '../hack/local/progress.ts';
@@ -105,6 +106,15 @@ async function runSuite(title: string, suite: Suite): Promise<readonly string[]>
   return repeated;
 }
 
+/** Roles, pods and commands of the tests run the program as it is shipped. */
+async function useBuiltProgram(): Promise<void> {
+  if (process.env['TEST_PROGRAM'] !== undefined) return;
+  const folder = mkdtempSync(join(tmpdir(), 'ingester-program-'));
+  process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
+  await buildProgram(folder, undefined);
+  process.env['TEST_PROGRAM'] = folder;
+}
+
 /** Gets ready what a suite needs, where the wait can be shown; tests have deadlines. */
 async function prepare(folders: readonly string[]): Promise<void> {
   const preparation = { env: process.env, progress: progressOnStderr, signal: undefined };
@@ -137,6 +147,7 @@ const unstable: string[] = [];
 for (const { folders, ...suite } of suites) {
   const files = folders.flatMap(filesOf).sort(bySlowness);
   if (files.length === 0) continue;
+  if (suite.servers) await useBuiltProgram();
   if (suite.servers && !withContainers) await prepare(folders);
   unstable.push(...(await runSuite(`${folders.join(' and ')} tests`, { ...suite, files })));
 }

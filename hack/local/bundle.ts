@@ -15,13 +15,13 @@ import {
 } from './bundle-servers.ts';
 import { freePort } from './free-port.ts';
 import { kubeconfigText } from './kubeconfig.ts';
+import { programFile } from './program.ts';
 import { type Reaper, startReaper } from './reaper.ts';
 import { createRole, type RoleOptions } from './role-process.ts';
 import { runCommand } from './run-command.ts';
 import type { ServerProcess } from './server-process.ts';
 import { applyManifests, type LocalWebhook, startWebhook } from './webhook-process.ts';
 
-const root = join(import.meta.dirname, '../..');
 const NAMESPACE = 'ingester-system';
 /** Of its process and its files. */
 const RECONCILER = 'reconciler';
@@ -132,6 +132,7 @@ async function migrate({ directory, server, database, tableNames }: Migrated): P
   const { user, password } = database.migrator;
   const env = {
     ...process.env,
+    NODE_COMPILE_CACHE: undefined,
     INGESTER_METADATA_STORAGE_ENABLE_METADATA_STORAGE: 'true',
     INGESTER_METADATA_STORAGE_TABLE_NAMES: tableNames,
     INGESTER_MYSQL_HOST: server.host,
@@ -140,7 +141,7 @@ async function migrate({ directory, server, database, tableNames }: Migrated): P
     INGESTER_MYSQL_PASSWORD: password,
     INGESTER_MYSQL_DATABASE: database.name,
   };
-  const args = [join(root, 'src/main.ts'), 'task', 'migrate'];
+  const args = [programFile('main'), 'task', 'migrate'];
   const { code, stderr } = await runCommand(process.execPath, args, { cwd: directory, env });
   if (code !== 0) throw new CodedError('LOCAL_MIGRATE', `ingester task migrate failed:\n${stderr}`);
 }

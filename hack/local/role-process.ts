@@ -2,14 +2,13 @@ import { writeFileSync } from 'node:fs';
 import { get } from 'node:http';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
+import { programFile } from './program.ts';
 import type { Reaper } from './reaper.ts';
 import { ServerProcess } from './server-process.ts';
 
-const root = join(import.meta.dirname, '../..');
-
 export interface RoleOptions {
   readonly role: 'webhook' | 'reconciler' | 'query';
-  /** The program; that of this checkout unless given. */
+  /** The program; see programFile unless given. */
   readonly main?: string;
   /** Names its files; the role unless given. */
   readonly name?: string;
@@ -33,9 +32,10 @@ export function createRole(options: RoleOptions): ServerProcess {
   return new ServerProcess({
     name,
     command: process.execPath,
-    args: [options.main ?? join(root, 'src/main.ts'), '--config', file, role],
+    args: [options.main ?? programFile('main'), '--config', file, role],
     directory,
-    env: { ...process.env, ...env },
+    // It keeps what was compiled beside itself.
+    env: { ...process.env, NODE_COMPILE_CACHE: undefined, ...env },
     logFile: join(directory, `${name}.log`),
     reaper,
     ready: async () => (await probe(healthPort, readyPath)).status === 200,

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { before, describe, it } from 'node:test';
+import { programFile } from '../../hack/local/program.ts';
 import { runCommand } from '../../hack/local/run-command.ts';
 import { crdName } from '../../src/kinds/kind-names.ts';
 import { aManifest, Cluster, kind } from '../support/cluster.ts';
@@ -10,7 +11,6 @@ import { eventually } from '../support/eventually.ts';
 import { useBundle } from '../support/use-bundle.ts';
 
 const NS = 'operations';
-const main = join(import.meta.dirname, '../../src/main.ts');
 const PipelineRun = kind('PipelineRun');
 const Model = kind('Model');
 const rules = [
@@ -47,7 +47,10 @@ describe('the program in operation', () => {
       kubernetes: { kubeconfig: controlPlane.kubeconfig },
     };
     writeFileSync(file, JSON.stringify(settings), { mode: 0o600 });
-    return runCommand(process.execPath, [main, '-c', file, ...args], { cwd: directory, env: process.env });
+    return runCommand(process.execPath, [programFile('main'), '-c', file, ...args], {
+      cwd: directory,
+      env: process.env,
+    });
   }
 
   async function ok(...args: readonly string[]): Promise<string> {

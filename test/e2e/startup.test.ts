@@ -11,10 +11,10 @@ import { createAuthority } from '../../hack/local/certificates.ts';
 import { type ControlPlane, startControlPlane } from '../../hack/local/control-plane.ts';
 import { freePort } from '../../hack/local/free-port.ts';
 import { type DatabaseServer, startDatabase } from '../../hack/local/mysql.ts';
+import { programFile } from '../../hack/local/program.ts';
 import { probe } from '../../hack/local/role-process.ts';
 import { eventually } from '../support/eventually.ts';
 
-const main = join(import.meta.dirname, '../../src/main.ts');
 const running = new Set<ChildProcess>();
 afterEach(() => {
   for (const child of running) child.kill('SIGKILL');
@@ -28,7 +28,10 @@ interface Run {
 
 function ingester(args: readonly string[], env: Readonly<Record<string, string>>): Run {
   const { PATH = '' } = process.env;
-  const child = spawn(process.execPath, [main, ...args], { env: { PATH, ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(process.execPath, [programFile('main'), ...args], {
+    env: { PATH, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
   running.add(child);
   let output = '';
   for (const stream of [child.stdout, child.stderr])

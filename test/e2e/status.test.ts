@@ -4,6 +4,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { kubeconfigText } from '../../hack/local/kubeconfig.ts';
+import { programFile } from '../../hack/local/program.ts';
 import { probe } from '../../hack/local/role-process.ts';
 import { runCommand } from '../../hack/local/run-command.ts';
 import { startTcpProxy } from '../../hack/local/tcp-proxy.ts';
@@ -13,7 +14,6 @@ import { type Ran, runIngester } from '../support/ingester.ts';
 import { type QueryServer, startQueryServer } from '../support/query-server.ts';
 import { useBundle } from '../support/use-bundle.ts';
 
-const pluginFile = join(import.meta.dirname, '../../src/kubectl-ingester.ts');
 const KNOWN_MS = 15_000;
 const works = (part: string): RegExp => new RegExp(`^${part} +works `, 'm');
 const fails = (part: string): RegExp => new RegExp(`^${part} +FAILS `, 'm');
@@ -22,9 +22,13 @@ describe('ingester status', () => {
   const bundle = useBundle();
   const status = (env = {}): Promise<Ran> => runIngester(bundle(), ['status'], { env });
   const plugin = (...args: readonly string[]) =>
-    runCommand(process.execPath, [pluginFile, ...args, '--kubeconfig', bundle().controlPlane.kubeconfig], {
-      env: process.env,
-    });
+    runCommand(
+      process.execPath,
+      [programFile('kubectl-ingester'), ...args, '--kubeconfig', bundle().controlPlane.kubeconfig],
+      {
+        env: process.env,
+      },
+    );
   let query: QueryServer | undefined;
   before(async () => {
     await eventually(async () => assert.match((await status()).stdout, /^query API +absent /m));

@@ -18,7 +18,7 @@ export async function makeBuiltImage(commit: string): Promise<BuiltImage> {
   const parent = mkdtempSync(join(tmpdir(), 'built-image-'));
   const folder = join(parent, 'program');
   await buildProgram(folder, commit);
-  const version = { tag: ':\\d[\\w.-]*', folder, main: 'src/main.js' };
+  const version = { tag: ':\\d[\\w.-]*', program: join(folder, 'src/main.js') };
   return {
     image: ingesterImage(join(parent, 'bin'), version),
     folder,

@@ -2,8 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import type { Bundle } from '../../hack/local/bundle.ts';
-
-const main = join(import.meta.dirname, '../../src/main.ts');
+import { programFile } from '../../hack/local/program.ts';
 
 export interface Ran {
   readonly code: number | null;
@@ -23,7 +22,7 @@ export async function runIngester(bundle: Bundle, args: readonly string[], optio
   const { PATH = '' } = process.env;
   const env = { PATH, INGESTER_KUBERNETES_KUBECONFIG: bundle.controlPlane.kubeconfig, ...options.env };
   const config = join(bundle.directory, 'reconciler.yaml');
-  const child = spawn(process.execPath, [main, '--config', config, ...args], { env });
+  const child = spawn(process.execPath, [programFile('main'), '--config', config, ...args], { env });
   let [stdout, stderr, asked] = ['', '', false];
   child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text));
   child.stderr.setEncoding('utf8').on('data', (text: string) => {

@@ -34,7 +34,7 @@ export function makeNextVersion(): NextVersion {
   );
   raiseSupported(join(folder, 'src/storage/schema-range.ts'), schema);
   return {
-    image: ingesterImage(join(folder, 'bin'), { tag: ':next', folder }),
+    image: ingesterImage(join(folder, 'bin'), { tag: ':next', program: join(folder, 'src/main.ts') }),
     schema,
     remove: () => rmSync(folder, { recursive: true }),
   };

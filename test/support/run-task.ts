@@ -4,9 +4,8 @@ import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { programFile } from '../../hack/local/program.ts';
 import type { MysqlAccess } from '../../src/storage/mysql/pool.ts';
-
-const main = join(import.meta.dirname, '../../src/main.ts');
 
 export interface TaskRan {
   readonly code: number | null;
@@ -40,7 +39,9 @@ export function startTask(args: readonly string[], env: Readonly<Record<string, 
   const log = join(directory, 'termination-log');
   writeFileSync(log, '');
   const { PATH = '' } = process.env;
-  const child = spawn(process.execPath, [main, ...args], { env: { PATH, TERMINATION_LOG: log, ...env } });
+  const child = spawn(process.execPath, [programFile('main'), ...args], {
+    env: { PATH, TERMINATION_LOG: log, ...env },
+  });
   let [stdout, stderr] = ['', ''];
   child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text));
   child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text));

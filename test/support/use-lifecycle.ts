@@ -2,13 +2,12 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before } from 'node:test';
 import { type PodBundle, type PodBundleOptions, startPodBundle } from '../../hack/local/pod-bundle.ts';
+import { programFile } from '../../hack/local/program.ts';
 import { runCommand } from '../../hack/local/run-command.ts';
 import type { IngesterSpec } from '../../src/api/ingester/spec.ts';
 import type { IngesterStatus, LifecycleStatus, TopPhase } from '../../src/api/ingester/status.ts';
 import { CodedError } from '../../src/base/errors.ts';
 import { eventually } from './eventually.ts';
-
-const plugin = join(import.meta.dirname, '../../src/kubectl-ingester.ts');
 
 export const SYSTEM = 'ingester-system';
 export const INGESTER = 'ingester';
@@ -38,7 +37,9 @@ export class LifecycleCluster {
 
   tryPlugin(...args: readonly string[]): Promise<{ code: number; stdout: string; stderr: string }> {
     const { kubeconfig } = this.bundle.controlPlane;
-    return runCommand(process.execPath, [plugin, ...args], { env: { ...process.env, KUBECONFIG: kubeconfig } });
+    return runCommand(process.execPath, [programFile('kubectl-ingester'), ...args], {
+      env: { ...process.env, KUBECONFIG: kubeconfig },
+    });
   }
 
   /** What explain would say of applying this instead; nothing is applied. */
