@@ -14,7 +14,7 @@ import { isActive, type ObservedState, type PlanEvent } from './observed.ts';
 import { type Due, pendingSteps, quiesceNeeded } from './pending.ts';
 import { nextPhase, type PipelineInput } from './pipeline.ts';
 import { rollBack, willRollBack } from './rollback.ts';
-import { advanceStep, staysFailed, stepOfStatus } from './run-step.ts';
+import { advanceStep, staysFailed, stepOfStatus, superseded } from './run-step.ts';
 import { advanceSchedule } from './schedule.ts';
 import { pollMs } from './settings.ts';
 import { advanceSnapshots } from './snapshots.ts';
@@ -236,6 +236,8 @@ function enter(input: PlanContext, lifecycle: LifecycleStatus, due: readonly Due
       reason: 'AttemptStarted',
       note: `${attempt.kind} to ${target.spec.version} (${attempt.id})`,
     });
+  // Every Job is stopped.
+  if (lifecycle.pipeline === 'Stopping') return { ...superseded(lifecycle), attempt };
   if (lifecycle.pipeline === 'Restoring') emit({ type: 'Normal', reason: 'Restoring', note: 'all tasks are done' });
   if (lifecycle.pipeline !== 'Quiescing') return { ...lifecycle, attempt };
   emit({
@@ -257,7 +259,7 @@ function settle(input: PlanContext, entered: LifecycleStatus): Progress {
   const { status, target, emit } = input;
   const wasUnderWay = input.lifecycle.pipeline !== 'Settled';
   if (wasUnderWay) emit({ type: 'Normal', reason: 'Settled', note: `${target.spec.version} runs` });
-  const { attempt: _, quiesceStartedAt: __, restorePoint: ___, ...rest } = entered;
+  const { attempt: _, quiesceStartedAt: __, restorePoint: ___, ...rest } = superseded(entered);
   const alone = Object.values(input.observed.components).every(({ pods, desired }) => pods === desired);
   const lifecycle = noteChangedOver(target.spec, { ...rest, phase: 'Complete' }, alone);
   const stable = sameJson(status.stable?.spec, target.spec) ? (status.stable ?? target) : target;

@@ -86,8 +86,8 @@ function begin(input: StepInput, known: StepStatus): StepOutcome {
   return { lifecycle: noteStart(withStep(superseded({ ...lifecycle, runs }), due.step.name, started), input) };
 }
 
-/** A run that is replaced by another one no longer counts, whatever its result. */
-function superseded(lifecycle: LifecycleStatus): LifecycleStatus {
+/** A run that is stopped, or replaced by another one, no longer counts, whatever its result; the next has another number. */
+export function superseded(lifecycle: LifecycleStatus): LifecycleStatus {
   const entries = Object.entries(lifecycle.steps).map(([name, step]) => {
     if (step.state !== 'Running') return [name, step];
     const { run: _, ...rest } = step;
