@@ -40,6 +40,8 @@ export interface ObservedJob {
 export interface ObservedMaintenance {
   readonly exists: boolean;
   readonly ready: boolean;
+  /** Why its pod does not come up. */
+  readonly problem?: string;
 }
 
 export interface ObservedState {

@@ -177,12 +177,12 @@ function lifecycleComplete(input: SummaryInput): ConditionDraft {
 }
 
 function underWayText(
-  { next, now, taken = [] }: SummaryInput,
+  { next, now, observed, taken = [] }: SummaryInput,
   lifecycle: LifecycleStatus,
   head: Due | undefined,
 ): ReasonAndMessage {
   const { pipeline, steps } = lifecycle;
-  if (pipeline === 'Quiescing') return quiescing(next, now);
+  if (pipeline === 'Quiescing') return quiescing(next, observed, now);
   const inTheWay = pipeline === 'Tasks' ? takenOfTasks(taken) : taken;
   if (inTheWay.length > 0) return ['NameTaken', takenText(inTheWay)];
   const step = head === undefined ? undefined : steps[head.step.name];
@@ -211,7 +211,10 @@ function retriedBy(head: Due | undefined): string {
   return `${head?.step.task ?? 'migrate'}.trigger, or the version`;
 }
 
-function quiescing(next: IngesterStatus, now: Date): readonly [string, string] {
+function quiescing(next: IngesterStatus, { maintenance }: ObservedState, now: Date): ReasonAndMessage {
+  // Until it answers the components stay.
+  if (!maintenance.ready && maintenance.problem !== undefined)
+    return ['MaintenanceCannotStart', `the maintenance page cannot start: ${maintenance.problem}`];
   const since = next.lifecycle?.quiesceStartedAt;
   const timeout = milliseconds(next.target?.spec.lifecycle?.quiesceTimeout, '5m');
   const isLate = since !== undefined && now.getTime() - Date.parse(since) > timeout;

@@ -4,12 +4,11 @@ import { type ComponentName, componentNames } from '../../api/ingester/spec.ts';
 import { type StepName, stepNames } from '../../api/ingester/status.ts';
 import { INGESTER_LABEL } from '../../api/names.ts';
 import type { KubernetesObject } from '../../api/object.ts';
-import { valueAt } from '../../base/json.ts';
 import { redact } from '../../base/redact.ts';
 import type { KubeClient, Resource } from '../../kube/client.ts';
 import { ifFound } from '../../kube/found.ts';
 import { pagesOf } from '../../kube/pages.ts';
-import { pods } from '../../kube/resources.ts';
+import { pods as podResource } from '../../kube/resources.ts';
 import { type ChildKind, childKinds, jobs as jobResource } from '../children/kinds.ts';
 import {
   APPLIED_ANNOTATION,
@@ -23,7 +22,11 @@ import {
   RUN_ANNOTATION,
 } from '../children/names.ts';
 import type { ObservedComponent, ObservedJob, ObservedState } from '../plan/observed.ts';
-import { cannotStartGraceMs } from '../plan/settings.ts';
+import { deploymentProblem, endOf, isOlderThanGrace, isSilent, waitingProblem, warningsAbout } from './problems.ts';
+import { hasEnded, listAt, numberAt, textAt } from './reading.ts';
+
+/** What one reconcile asks the reasons of. */
+const MOST_SILENT = 5;
 
 export interface Observation {
   readonly state: ObservedState;
@@ -43,7 +46,7 @@ export async function observe(
   const lists = await Promise.all(
     kinds.map(async ({ resource, optional }) => (optional ? ((await ifFound(list(resource))) ?? []) : list(resource))),
   );
-  const [allJobs, allPods] = await Promise.all([list(jobResource), list(pods)]);
+  const [allJobs, allPods] = await Promise.all([list(jobResource), list(podResource)]);
   const labelled = kinds.flatMap((kind, index) => (lists[index] ?? []).map((object) => ({ kind, object })));
   const children = labelled.filter(({ object }) => isOurs(object, parent));
   const jobs = allJobs.filter((job) => isOurs(job, parent));
@@ -53,22 +56,45 @@ export async function observe(
       .map(({ kind, object }) => `${kind.kind}/${object.metadata.name}`),
     ...allJobs.filter((job) => !isOurs(job, parent)).map(({ metadata }) => `Job/${metadata.name}`),
   ];
+  const pods = await podsOfCluster(client, { all: allPods, jobs, now }, signal);
   const of = (kind: ChildKind, name: string): KubernetesObject | undefined =>
     children.find((child) => child.kind === kind && child.object.metadata.name === name)?.object;
   const components = Object.fromEntries(
     componentNames.map((name) => [
       name,
-      observeComponent(parent, name, of(childKinds.deployment, childName(parent, name)), allPods),
+      observeComponent(parent, name, of(childKinds.deployment, childName(parent, name)), pods),
     ]),
   ) as Readonly<Record<ComponentName, ObservedComponent>>;
   const state: ObservedState = {
     components,
-    jobs: [...jobs.map((job) => observeJob(job, allPods, now)), ...strayPods(jobs, allPods, parent)],
-    maintenance: observeMaintenance(of(childKinds.deployment, childName(parent, MAINTENANCE))),
+    jobs: [...jobs.map((job) => observeJob(job, pods)), ...strayPods(jobs, allPods, parent)],
+    maintenance: observeMaintenance(parent, of(childKinds.deployment, childName(parent, MAINTENANCE)), pods),
     service: observeService(of(childKinds.service, childName(parent, 'query'))),
     foreign,
   };
   return { state, children, jobs };
+}
+
+/** Every pod of the resource, and what was said about those of which their status says nothing. */
+interface ObservedPods {
+  readonly all: readonly KubernetesObject[];
+  readonly now: Date;
+  /** By the uid of the pod, or of the Job that has none. */
+  readonly warnings: ReadonlyMap<string, string>;
+}
+
+async function podsOfCluster(
+  client: KubeClient,
+  { all, jobs, now }: Pick<ObservedPods, 'all' | 'now'> & { readonly jobs: readonly KubernetesObject[] },
+  signal: AbortSignal,
+): Promise<ObservedPods> {
+  const withoutPod = jobs.filter((job) => isOlderThanGrace(job, now) && podsOfJob(job, all).length === 0);
+  const silent = [...all.filter((pod) => isSilent(pod, now)), ...withoutPod].slice(0, MOST_SILENT);
+  return { all, now, warnings: await warningsAbout(client, silent, signal) };
+}
+
+function podsOfJob(job: KubernetesObject, all: readonly KubernetesObject[]): readonly KubernetesObject[] {
+  return all.filter((pod) => isControlledBy(pod, 'Job', job.metadata.uid));
 }
 
 async function listAll(
@@ -84,21 +110,12 @@ async function listAll(
   return items;
 }
 
-const numberAt = (object: unknown, ...path: readonly string[]): number => {
-  const value = valueAt(object, path);
-  return typeof value === 'number' ? value : 0;
-};
-const textAt = (object: unknown, ...path: readonly string[]): string | undefined => {
-  const value = valueAt(object, path);
-  return typeof value === 'string' ? value : undefined;
-};
-const listAt = (object: unknown, ...path: readonly string[]): readonly unknown[] => {
-  const value = valueAt(object, path);
-  return Array.isArray(value) ? value : [];
-};
-
 /** By owner, not by label: a label can be forged, and a pod with a forged one must not hold up a quiesce. */
-function podsOf(parent: Parent, name: ComponentName, all: readonly KubernetesObject[]): readonly KubernetesObject[] {
+function podsOf(
+  parent: Parent,
+  name: ComponentName | typeof MAINTENANCE,
+  all: readonly KubernetesObject[],
+): readonly KubernetesObject[] {
   const prefix = `${childName(parent, name)}-`;
   const owned = (pod: KubernetesObject): boolean =>
     listAt(pod, 'metadata', 'ownerReferences').some(
@@ -107,17 +124,13 @@ function podsOf(parent: Parent, name: ComponentName, all: readonly KubernetesObj
   return all.filter((pod) => pod.metadata.labels?.[COMPONENT_LABEL] === name && owned(pod) && !hasEnded(pod));
 }
 
-function hasEnded(pod: KubernetesObject): boolean {
-  return ['Succeeded', 'Failed'].includes(textAt(pod, 'status', 'phase') ?? '');
-}
-
 function observeComponent(
   parent: Parent,
   name: ComponentName,
   found: KubernetesObject | undefined,
-  allPods: readonly KubernetesObject[],
+  observed: ObservedPods,
 ): ObservedComponent {
-  const pods = podsOf(parent, name, allPods);
+  const pods = podsOf(parent, name, observed.all);
   if (found === undefined) {
     return {
       exists: false,
@@ -133,7 +146,7 @@ function observeComponent(
   const image = textAt(listAt(found, 'spec', 'template', 'spec', 'containers')[0], 'image');
   const configChecksum = textAt(found, 'spec', 'template', 'metadata', 'annotations', CONFIG_ANNOTATION);
   const applied = found.metadata.annotations?.[APPLIED_ANNOTATION];
-  const problem = pods.map((pod) => waitingProblem(pod)).find((text) => text !== undefined) ?? deadlineProblem(found);
+  const problem = problemOf(found, pods, observed);
   return {
     exists: true,
     deleting: found.metadata.deletionTimestamp !== undefined,
@@ -150,41 +163,12 @@ function observeComponent(
   };
 }
 
-function deadlineProblem(deployment: KubernetesObject): string | undefined {
-  const exceeded = listAt(deployment, 'status', 'conditions').some(
-    (condition) => textAt(condition, 'reason') === 'ProgressDeadlineExceeded',
-  );
-  return exceeded ? 'its pods did not become ready in time' : undefined;
+function firstOf<T>(list: readonly T[], text: (one: T) => string | undefined): string | undefined {
+  return list.map(text).find((one) => one !== undefined);
 }
 
-const STUCK: ReadonlySet<string> = new Set([
-  'CreateContainerConfigError',
-  'CreateContainerError',
-  'RunContainerError',
-  'InvalidImageName',
-  'ErrImagePull',
-  'ImagePullBackOff',
-  'CrashLoopBackOff',
-]);
-
-function waitingProblem(pod: KubernetesObject): string | undefined {
-  const states = [...listAt(pod, 'status', 'initContainerStatuses'), ...listAt(pod, 'status', 'containerStatuses')];
-  for (const state of states) {
-    const reason = textAt(state, 'state', 'waiting', 'reason');
-    if (reason === undefined || !STUCK.has(reason)) continue;
-    const message =
-      textAt(state, 'lastState', 'terminated', 'message') ?? textAt(state, 'state', 'waiting', 'message') ?? '';
-    return redact(`${pod.metadata.name}: ${reason} ${message}`.trim()).slice(0, 256);
-  }
-  const scheduled = listAt(pod, 'status', 'conditions').find(
-    (condition) => textAt(condition, 'type') === 'PodScheduled',
-  );
-  if (textAt(scheduled, 'reason') !== 'Unschedulable') return undefined;
-  return `${pod.metadata.name}: Unschedulable ${textAt(scheduled, 'message') ?? ''}`.trim().slice(0, 256);
-}
-
-function observeJob(job: KubernetesObject, allPods: readonly KubernetesObject[], now: Date): ObservedJob {
-  const pods = allPods.filter((pod) => isControlledBy(pod, 'Job', job.metadata.uid));
+function observeJob(job: KubernetesObject, { all, now, warnings }: ObservedPods): ObservedJob {
+  const pods = podsOfJob(job, all);
   const alive = pods.filter((pod) => !hasEnded(pod));
   const condition = (type: string): unknown =>
     listAt(job, 'status', 'conditions').find(
@@ -193,42 +177,30 @@ function observeJob(job: KubernetesObject, allPods: readonly KubernetesObject[],
   const failed = condition('Failed');
   const state = condition('Complete') !== undefined ? 'succeeded' : failed !== undefined ? 'failed' : 'active';
   const ended = pods.map(endOf).find((end) => end !== undefined);
-  const stuck = alive
-    .filter((pod) => isOlderThan(pod, cannotStartGraceMs, now))
-    .map(waitingProblem)
-    .find((text) => text !== undefined);
-  const reason =
-    failed === undefined ? undefined : `${textAt(failed, 'reason') ?? 'Failed'}: ${textAt(failed, 'message') ?? ''}`;
-  const message = [ended?.message, reason].find((text) => text !== undefined && text !== '');
+  const late = alive.filter((pod) => isOlderThanGrace(pod, now));
+  const said = firstOf([job, ...late], ({ metadata }) => warnings.get(metadata.uid));
+  const stuck = firstOf(late, waitingProblem) ?? said;
+  const message = [ended?.message, reasonOf(failed)].find((text) => text !== undefined && text !== '');
   return {
     step: stepIn(job),
     run: job.metadata.annotations?.[RUN_ANNOTATION] ?? '',
     state,
     deleting: job.metadata.deletionTimestamp !== undefined,
     pods: alive.length,
-    ...(ended === undefined ? {} : { exitCode: ended.exitCode }),
+    ...(ended?.exitCode === undefined ? {} : { exitCode: ended.exitCode }),
     ...(message === undefined ? {} : { message: redact(message) }),
     ...(stuck === undefined ? {} : { cannotStart: stuck }),
   };
 }
 
+function reasonOf(condition: unknown): string | undefined {
+  if (condition === undefined) return undefined;
+  return `${textAt(condition, 'reason') ?? 'Failed'}: ${textAt(condition, 'message') ?? ''}`;
+}
+
 function stepIn(object: KubernetesObject): StepName {
   const label = object.metadata.labels?.[COMPONENT_LABEL];
   return stepNames.find((step) => step === label) ?? 'init';
-}
-
-function isOlderThan({ metadata }: KubernetesObject, ms: number, now: Date): boolean {
-  return metadata.creationTimestamp !== undefined && now.getTime() - Date.parse(metadata.creationTimestamp) >= ms;
-}
-
-function endOf(pod: KubernetesObject): { readonly exitCode: number; readonly message: string } | undefined {
-  for (const state of listAt(pod, 'status', 'containerStatuses')) {
-    const ended = valueAt(state, ['state', 'terminated']);
-    if (ended === undefined || ended === null) continue;
-    const message = textAt(ended, 'message') ?? textAt(ended, 'reason') ?? '';
-    return { exitCode: numberAt(ended, 'exitCode'), message: message.trim() };
-  }
-  return undefined;
 }
 
 /** Pods of Jobs that are gone: deleting a Job can leave its pods behind, and they still write. */
@@ -258,10 +230,28 @@ function strayPods(
     }));
 }
 
-function observeMaintenance(found: KubernetesObject | undefined): ObservedState['maintenance'] {
+function observeMaintenance(
+  parent: Parent,
+  found: KubernetesObject | undefined,
+  pods: ObservedPods,
+): ObservedState['maintenance'] {
   if (found === undefined) return { exists: false, ready: false };
   const deleting = found.metadata.deletionTimestamp !== undefined;
-  return { exists: true, ready: !deleting && numberAt(found, 'status', 'availableReplicas') > 0 };
+  const problem = problemOf(found, podsOf(parent, MAINTENANCE, pods.all), pods);
+  return {
+    exists: true,
+    ready: !deleting && numberAt(found, 'status', 'availableReplicas') > 0,
+    ...(problem === undefined ? {} : { problem }),
+  };
+}
+
+/** Why the pods of a Deployment do not come up. */
+function problemOf(
+  deployment: KubernetesObject,
+  pods: readonly KubernetesObject[],
+  { warnings }: ObservedPods,
+): string | undefined {
+  return firstOf(pods, (pod) => waitingProblem(pod) ?? warnings.get(pod.metadata.uid)) ?? deploymentProblem(deployment);
 }
 
 function observeService(found: KubernetesObject | undefined): ObservedState['service'] {
