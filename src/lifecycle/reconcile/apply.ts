@@ -1,7 +1,6 @@
 // Brings the cluster to the desired state. Every call can be repeated; none touches an object of another owner, and every
 // deletion has the uid as a precondition.
 import type { KubernetesObject } from '../../api/object.ts';
-import { isJsonObject, valueAt } from '../../base/json.ts';
 import type { KubeClient, ObjectRef } from '../../kube/client.ts';
 import { isKubeError } from '../../kube/errors.ts';
 import { ifFound } from '../../kube/found.ts';
@@ -12,6 +11,7 @@ import type { DesiredState } from '../plan/desired-state.ts';
 import { isActive } from '../plan/observed.ts';
 import { desiredChildren, refOf, tasksConfigChild } from './desired-children.ts';
 import type { Observation } from './observe.ts';
+import { changedByOthers, withManifestHash } from './put-back.ts';
 
 export interface ApplyInput {
   readonly client: KubeClient;
@@ -23,11 +23,21 @@ export interface ApplyInput {
   readonly retention: 'Delete' | 'Retain' | 'RetainOnFailure';
 }
 
-export async function applyDesiredState(input: ApplyInput): Promise<void> {
+/** Returns what other clients had changed of its objects and is as desired again, as `Kind/name: fields`. */
+export async function applyDesiredState(input: ApplyInput): Promise<readonly string[]> {
   await tidyJobs(input);
-  await removeOthers(input, await applyChildren(input));
+  const applied = await applyChildren(input);
+  await removeOthers(
+    input,
+    applied.map(({ child }) => child),
+  );
   await startJob(input);
+  return applied.flatMap(({ child, putBack }) =>
+    putBack.length === 0 ? [] : [`${keyOf(child)}: ${putBack.slice(0, MOST_FIELDS).join(', ')}`],
+  );
 }
+
+const MOST_FIELDS = 5;
 
 /** The desired Job stays; every other that runs is stopped, its pods first. */
 async function tidyJobs(input: ApplyInput): Promise<void> {
@@ -62,7 +72,7 @@ async function startJob(input: ApplyInput): Promise<void> {
   const config = tasksConfigChild(parent, desired);
   // A pod mounts by name: it is not started where it would mount an object of another owner.
   if (taken.includes(keyOf({ kind: jobKind, name })) || taken.includes(keyOf(config))) return;
-  if (!(await applyChild({ client, parent, known: knownOf(observation, config) }, config))) return;
+  if ((await applyChild({ client, parent, known: knownOf(observation, config) }, config)) === 'taken') return;
   try {
     await client.create(jobs, parent.namespace, jobOf(parent, { ...job, spec }, job.run), {
       fieldManager: jobKind.manager,
@@ -74,17 +84,25 @@ async function startJob(input: ApplyInput): Promise<void> {
 }
 
 /** Returns the children that were applied. One whose name is taken is not created, nor what needs it. */
-async function applyChildren(input: ApplyInput): Promise<readonly Child[]> {
+async function applyChildren(input: ApplyInput): Promise<readonly AppliedChild[]> {
   const { client, parent, observation } = input;
   const blocked = new Set(input.taken);
-  const applied: Child[] = [];
+  const applied: AppliedChild[] = [];
   for (const child of desiredChildren(input)) {
     const isFree = [keyOf(child), ...(child.needs ?? [])].every((key) => !blocked.has(key));
-    if (isFree && (await applyChild({ client, parent, known: knownOf(observation, child) }, child)))
-      applied.push(child);
-    else blocked.add(keyOf(child));
+    const putBack = isFree
+      ? await applyChild({ client, parent, known: knownOf(observation, child) }, child)
+      : ('taken' as const);
+    if (putBack === 'taken') blocked.add(keyOf(child));
+    else applied.push({ child, putBack });
   }
   return applied;
+}
+
+interface AppliedChild {
+  readonly child: Child;
+  /** Paths of fields that another client had changed. */
+  readonly putBack: readonly string[];
 }
 
 function knownOf({ children }: Observation, { kind, name }: Child): KubernetesObject | undefined {
@@ -145,33 +163,36 @@ interface ApplyChildInput {
   readonly known: KubernetesObject | undefined;
 }
 
-/** False where an object of another owner has the name. */
-async function applyChild({ client, parent, known }: ApplyChildInput, child: Child): Promise<boolean> {
-  if (known?.metadata.deletionTimestamp !== undefined) return true;
+/** The fields that another client had changed; `taken` where an object of another owner has the name. */
+async function applyChild(
+  { client, parent, known }: ApplyChildInput,
+  child: Child,
+): Promise<AppliedChild['putBack'] | 'taken'> {
+  if (known?.metadata.deletionTimestamp !== undefined) return [];
   const ref = refOf(parent, child.kind, child.name);
   try {
     const found = known ?? (await createdOrFound(client, ref, child));
-    if (found === undefined) return true;
-    if (!isOurs(found, parent)) return false;
+    if (found === undefined) return [];
+    if (!isOurs(found, parent)) return 'taken';
     if (found.metadata.annotations?.[CREATED_ANNOTATION] !== undefined) await ownAsApplied(client, ref, child);
-    await client.apply(ref, manifestOf(child, { uid: found.metadata.uid }), {
+    const applied = await client.apply(ref, manifestOf(child, { uid: found.metadata.uid }), {
       fieldManager: child.kind.manager,
       force: true,
     });
+    return changedByOthers(child, found, applied);
   } catch (error) {
     if (!child.kind.optional || !isKubeError(error, 'NotFound')) throw error;
   }
-  return true;
+  return [];
 }
 
 /** The existing object; undefined where it was just created. */
 async function createdOrFound(client: KubeClient, ref: ObjectRef, child: Child): Promise<KubernetesObject | undefined> {
   const found = await ifFound(client.get(ref));
   if (found !== undefined) return found;
-  const annotations = { ...annotationsOf(child), [CREATED_ANNOTATION]: 'true' };
   const { manager: fieldManager } = child.kind;
   try {
-    await client.create(ref.resource, ref.namespace, manifestOf(child, { annotations }), { fieldManager });
+    await client.create(ref.resource, ref.namespace, createdManifestOf(child), { fieldManager });
   } catch (error) {
     if (!isKubeError(error, 'Conflict')) throw error;
     // Another client was faster; the owner shows whose it is. If it is gone again, the next reconcile creates it.
@@ -205,12 +226,12 @@ async function ownAsApplied(client: KubeClient, ref: ObjectRef, { kind: { manage
 }
 
 function manifestOf(child: Child, metadata: object): object {
-  const own: unknown = valueAt(child.body, ['metadata']);
   const { apiVersion, kind } = child.kind;
-  return { ...child.body, apiVersion, kind, metadata: { ...(isJsonObject(own) ? own : {}), ...metadata } };
+  const body = withManifestHash(child);
+  return { ...body, apiVersion, kind, metadata: { ...body.metadata, ...metadata } };
 }
 
-function annotationsOf({ body }: Child): object {
-  const annotations: unknown = valueAt(body, ['metadata', 'annotations']);
-  return isJsonObject(annotations) ? annotations : {};
+function createdManifestOf(child: Child): object {
+  const { annotations } = withManifestHash(child).metadata;
+  return manifestOf(child, { annotations: { ...annotations, [CREATED_ANNOTATION]: 'true' } });
 }

@@ -143,7 +143,10 @@ function observeComponent(
       generationObserved: true,
     };
   }
-  const image = textAt(listAt(found, 'spec', 'template', 'spec', 'containers')[0], 'image');
+  // Another client may have put a container of its own before it.
+  const containers = listAt(found, 'spec', 'template', 'spec', 'containers');
+  const own = containers.find((each) => textAt(each, 'name') === name);
+  const image = textAt(own, 'image');
   const configChecksum = textAt(found, 'spec', 'template', 'metadata', 'annotations', CONFIG_ANNOTATION);
   const applied = found.metadata.annotations?.[APPLIED_ANNOTATION];
   const problem = problemOf(found, pods, observed);

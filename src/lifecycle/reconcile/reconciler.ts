@@ -85,7 +85,11 @@ export class LifecycleReconciler {
     }
     if (made.desired === undefined) return { kind: 'requeue-after', delayMs: made.requeueMs };
     const retention = made.desired.spec.lifecycle?.jobRetention ?? 'RetainOnFailure';
-    await applyDesiredState({ client, parent, desired: made.desired, observation, taken, retention });
+    const putBack = await applyDesiredState({ client, parent, desired: made.desired, observation, taken, retention });
+    if (putBack.length > 0) {
+      const note = `changed by another client and put back: ${putBack.join('; ')}`;
+      events.record(object, { type: 'Warning', reason: 'ChildPutBack', action: 'Lifecycle', note });
+    }
     await this.#clearAnnotations(ref, object, made.desired.removeAnnotations);
     return { kind: 'requeue-after', delayMs: written ? 100 : made.requeueMs };
   }
