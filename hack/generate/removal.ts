@@ -35,12 +35,21 @@ function labelled(label: string, value: string): string {
   return `oldObject.metadata.?labels['app.kubernetes.io/${label}'].orValue('') == '${value}'`;
 }
 
+/** What runs the reconciler where the lifecycle controller is installed: its children go with it. A canary has no reconciler of use. */
+const INGESTER = { group: 'ingester.michelangelo.api', resource: 'ingesters' };
+const isIngester =
+  `(request.resource.group == '${INGESTER.group}' && request.resource.resource == '${INGESTER.resource}' && ` +
+  "oldObject.metadata.?labels['michelangelo/canary'].orValue('') != 'true')";
+
 /** That of the query API. */
 const REGISTRATION = 'v2.stored.michelangelo.api';
 
 export function removalOutputs(kinds: readonly KindDefinition[]): readonly Output[] {
   return [
-    output('config/components/deletion-protection/policy.yaml', deletionProtectionPolicy(kinds.map(crdName))),
+    output(
+      'config/components/deletion-protection/policy.yaml',
+      deletionProtectionPolicy([...kinds.map(crdName), `${INGESTER.resource}.${INGESTER.group}`]),
+    ),
     output('config/components/uninstall-hook/rbac.yaml', ...uninstallRbac(kinds.map((kind) => kind.plural))),
   ];
 }
@@ -61,6 +70,7 @@ function deletionProtectionPolicy(crds: readonly string[]): object {
   const ours = [
     "(request.resource.resource == 'customresourcedefinitions' && " +
       `oldObject.metadata.name in [${crds.map((name) => `'${name}'`).join(', ')}])`,
+    isIngester,
     isOurs('', 'namespaces', NAMESPACE),
     isOurs('apps', 'deployments', 'ingester-reconciler', NAMESPACE),
     isOurs('', 'serviceaccounts', 'ingester-reconciler', NAMESPACE),
@@ -96,6 +106,7 @@ function deletionProtectionPolicy(crds: readonly string[]): object {
           rule('apiextensions.k8s.io', 'customresourcedefinitions'),
           rule('', 'namespaces', 'serviceaccounts', 'configmaps'),
           rule('apps', 'deployments'),
+          rule(INGESTER.group, INGESTER.resource),
           rule('rbac.authorization.k8s.io', 'clusterroles', 'clusterrolebindings', 'roles', 'rolebindings'),
           rule('coordination.k8s.io', 'leases'),
         ],

@@ -17,6 +17,20 @@ const COUNT = 1000;
 const model = kind('Model');
 const project = kind('Project');
 
+function anIngester(name: string, labels: Readonly<Record<string, string>> = {}): object {
+  const spec = {
+    version: '1.0.0',
+    image: 'example.com/ingester:1.0.0',
+    database: { credentialsSecret: 'ingester-mysql' },
+  };
+  return {
+    apiVersion: 'ingester.michelangelo.api/v1',
+    kind: 'Ingester',
+    metadata: { name, namespace: 'ingester-system', labels },
+    spec,
+  };
+}
+
 describe('ingester uninstall', () => {
   // So many objects are guarded anew here that the pace of the product would be most of the time.
   const bundle = useBundle({ configuration: { finalizerSweep: { rate: 1000 }, leaderElection: { enabled: true } } });
@@ -31,6 +45,8 @@ describe('ingester uninstall', () => {
   const applyBundle = () => cluster.kubectl('apply', '-k', join(bundle().directory, 'config/overlays/local'));
   const protectedObjects: readonly (readonly string[])[] = [
     ['crd', crdName(model)],
+    ['crd', 'ingesters.ingester.michelangelo.api'],
+    ['ingester', 'main', '-n', 'ingester-system'],
     ['namespace', 'ingester-system'],
     ['serviceaccount', 'ingester-reconciler', '-n', 'ingester-system'],
     ['clusterrole', 'ingester-reconciler'],
@@ -52,6 +68,10 @@ describe('ingester uninstall', () => {
     cluster = new Cluster(bundle());
     await cluster.namespace(NS);
     await cluster.kubectl('apply', '-k', join(bundle().directory, 'config/components/deletion-protection'));
+    await cluster.kubectl('apply', '--server-side', '-k', join(bundle().directory, 'crds/ingester'));
+    await cluster.kubectl('wait', '--for=condition=Established', 'crd/ingesters.ingester.michelangelo.api');
+    await cluster.apply(anIngester('main'));
+    await cluster.apply(anIngester('canary', { 'michelangelo/canary': 'true' }));
     const items = Array.from({ length: COUNT }, (_, index) => aManifest('Model', NS, `model-${index}`));
     await cluster.apply({ apiVersion: 'v1', kind: 'List', items }, '--server-side');
     await cluster.create(aManifest('Project', NS, NS));
@@ -69,6 +89,7 @@ describe('ingester uninstall', () => {
     assert.equal((await tryDelete(['crd', '--all'])).code, 1);
     await cluster.kubectl('create', 'namespace', 'unrelated');
     assert.equal((await tryDelete(['namespace', 'unrelated'])).code, 0);
+    assert.equal((await tryDelete(['ingester', 'canary', '-n', 'ingester-system'])).code, 0);
   });
 
   it('can be broken off at any time, and nothing may be deleted until it has ended', async () => {
