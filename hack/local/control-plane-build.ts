@@ -18,14 +18,23 @@ export const controlPlanePrograms = [
 ] as const;
 
 const sources = join(import.meta.dirname, 'control-plane');
-const sourceFiles = ['go.mod', 'go.sum', 'main.go'];
+
+/** KUBERNETES=oldest runs everything on the oldest version that is supported. */
+function moduleFile(env: NodeJS.ProcessEnv): 'go.mod' | 'oldest.mod' {
+  const { KUBERNETES: wanted = '' } = env;
+  if (wanted === '') return 'go.mod';
+  if (wanted === 'oldest') return 'oldest.mod';
+  throw new CodedError('LOCAL_BUILD_FAILED', `KUBERNETES is "${wanted}"; it may be "oldest", or not set.`);
+}
 const lowestGo = [1, 26] as const;
 
 /** The folder in the cache with the programs of exactly these sources, whether it is there yet or not. */
 export function builtControlPlaneFolder(env: NodeJS.ProcessEnv): string {
-  const hash = createHash('sha256').update(`${process.platform} ${process.arch} ${buildArguments().join(' ')}`);
-  for (const file of sourceFiles) hash.update(readFileSync(join(sources, file)));
-  const name = `${kubernetesVersion()}-${hash.digest('hex').slice(0, 12)}`;
+  const module = moduleFile(env);
+  const hash = createHash('sha256').update(`${process.platform} ${process.arch} ${buildArguments(module).join(' ')}`);
+  for (const file of [module, module.replace('.mod', '.sum'), 'main.go'])
+    hash.update(readFileSync(join(sources, file)));
+  const name = `${versionIn(join(sources, module))}-${hash.digest('hex').slice(0, 12)}`;
   return join(cacheDirectory(env), 'control-plane', name);
 }
 
@@ -47,14 +56,15 @@ export function goIsNewEnough(version: string): boolean {
 }
 
 async function build(folder: string, { env, progress, reaper, signal }: ReapedPreparation): Promise<void> {
+  const module = moduleFile(env);
   progress(
-    `Building Kubernetes ${kubernetesVersion()} and etcd from their Go modules. This takes about five minutes and is needed only once.`,
+    `Building Kubernetes ${versionIn(join(sources, module))} and etcd from their Go modules. This takes about five minutes and is needed only once.`,
   );
   const seen = { downloaded: 0, compiled: 0 };
   const describe = (): string =>
     `Building the control plane, only needed once (${seen.downloaded} modules downloaded, ${seen.compiled} packages compiled)`;
   const result = await withElapsedTime(progress, describe, () =>
-    runCommand('go', ['build', ...buildArguments(), '-o', join(folder, 'etcd'), '.'], {
+    runCommand('go', ['build', ...buildArguments(module), '-o', join(folder, 'etcd'), '.'], {
       cwd: sources,
       env: { ...env, CGO_ENABLED: '0', GOWORK: 'off' },
       reaper,
@@ -80,9 +90,10 @@ function count(text: string, seen: { downloaded: number; compiled: number }): vo
   }
 }
 
-function buildArguments(): string[] {
-  const flags = linkedVersion(kubernetesVersion()).map((value) => `-X ${value}`);
-  return ['-v', '-mod=readonly', '-trimpath', '-buildvcs=false', '-ldflags', ['-s', '-w', ...flags].join(' ')];
+function buildArguments(module: string): string[] {
+  const flags = linkedVersion(versionIn(join(sources, module))).map((value) => `-X ${value}`);
+  const modules = [`-modfile=${module}`, '-mod=readonly'];
+  return ['-v', ...modules, '-trimpath', '-buildvcs=false', '-ldflags', ['-s', '-w', ...flags].join(' ')];
 }
 
 /** The variables by which the programs of Kubernetes know their version. */
@@ -94,9 +105,11 @@ export function linkedVersion(version: string): string[] {
   );
 }
 
-/** That of the go.mod in the folder. */
-export function kubernetesVersion(folder: string = sources): string {
-  const [, version] = /^\s*k8s\.io\/kubernetes (v\S+)$/m.exec(readFileSync(join(folder, 'go.mod'), 'utf8')) ?? [];
+/** Of Kubernetes, unless KUBERNETES says otherwise. */
+export const kubernetesVersion = (): string => versionIn(join(sources, 'go.mod'));
+
+function versionIn(moduleFile: string): string {
+  const [, version] = /^\s*k8s\.io\/kubernetes (v\S+)$/m.exec(readFileSync(moduleFile, 'utf8')) ?? [];
   if (version !== undefined) return version;
-  throw new CodedError('LOCAL_BUILD_FAILED', 'go.mod names no version of k8s.io/kubernetes.');
+  throw new CodedError('LOCAL_BUILD_FAILED', `${moduleFile} names no version of k8s.io/kubernetes.`);
 }

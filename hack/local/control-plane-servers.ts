@@ -6,6 +6,7 @@ import { freePort } from './free-port.ts';
 import { answersOk } from './https-probe.ts';
 import { kubeconfigText } from './kubeconfig.ts';
 import type { Reaper } from './reaper.ts';
+import { runCommand } from './run-command.ts';
 import { ServerProcess, ServerStartError } from './server-process.ts';
 
 const portAttempts = 5;
@@ -67,9 +68,9 @@ export function startEtcd(context: ServerContext): Promise<Listening> {
   }));
 }
 
-export function startApiServer(context: ServerContext, etcdUrl: string): Promise<Listening> {
+export async function startApiServer(context: ServerContext, etcdUrl: string): Promise<Listening> {
   const { path, caPem, admin } = context.files;
-  const optional = [...auditFlags(context), ...webhookClientFlags(context)];
+  const optional = [...auditFlags(context), ...webhookClientFlags(context), ...(await uidHeaderFlags(context))];
   return startOnFreePort(context, (url) => ({
     name: 'kube-apiserver',
     args: [
@@ -146,12 +147,17 @@ function frontProxyFlags(path: (name: string) => string): readonly string[] {
     `--requestheader-client-ca-file=${path('front-proxy-ca.crt')}`,
     '--requestheader-allowed-names=front-proxy-client',
     '--requestheader-username-headers=X-Remote-User',
-    '--requestheader-uid-headers=X-Remote-Uid',
     '--requestheader-group-headers=X-Remote-Group',
     '--requestheader-extra-headers-prefix=X-Remote-Extra-',
     `--proxy-client-cert-file=${path('front-proxy-client.crt')}`,
     `--proxy-client-key-file=${path('front-proxy-client.key')}`,
   ];
+}
+
+/** The flag came with Kubernetes 1.32. */
+async function uidHeaderFlags({ binDir }: ServerContext): Promise<readonly string[]> {
+  const { stdout } = await runCommand(join(binDir, 'kube-apiserver'), ['--version']);
+  return /v1\.(?:30|31)\./.test(stdout) ? [] : ['--requestheader-uid-headers=X-Remote-Uid'];
 }
 
 export function startControllerManager(context: ServerContext, url: string): Promise<ServerProcess> {
