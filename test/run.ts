@@ -41,7 +41,8 @@ const suites: readonly (Omit<Suite, 'files'> & { readonly folders: readonly stri
 const apart: readonly string[] = ['gitops', 'kind'];
 
 /** Those that take minutes begin, so that none is left alone at the end. */
-const slow = /runtime-faults|crash-matrix|migrate-kill|migrate-adopt|snapshots|clone|lifecycle|installed|documented|operations|query.test|uninstall/;
+const slow =
+  /runtime-faults|crash-matrix|migrate-|snapshots|clone|lifecycle|installed|documented|operations|query.test|uninstall/;
 
 /** They have servers of their own: a cluster of containers, or Docker. */
 const withContainers = process.env['E2E_KUBECONFIG'] !== undefined || wanted.some((part) => part.startsWith('kind/'));
