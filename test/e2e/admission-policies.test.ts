@@ -7,7 +7,7 @@ import { type ApiAnswer, contentTypes, pathOf } from '../support/api-server.ts';
 import { aManifest, kind } from '../support/cluster.ts';
 import { eventually } from '../support/eventually.ts';
 import { useAdmission } from '../support/use-admission.ts';
-import { replaceByPolicies } from '../support/without-webhook.ts';
+import { noPolicies, replaceByPolicies } from '../support/without-webhook.ts';
 
 const Model = kind('Model');
 const RECONCILER = 'system:serviceaccount:ingester-system:ingester-reconciler';
@@ -116,7 +116,7 @@ const stories: readonly Story[] = [
   },
 ];
 
-describe('the policies without a webhook', () => {
+describe('the policies without a webhook', { skip: noPolicies }, () => {
   const admission = useAdmission();
 
   const told = async (namespace: string): Promise<readonly unknown[]> => {

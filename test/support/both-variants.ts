@@ -1,7 +1,7 @@
 import { before, describe } from 'node:test';
 import type { ApiCall } from './api-server.ts';
 import { type Admission, useAdmission } from './use-admission.ts';
-import { replaceByPolicies } from './without-webhook.ts';
+import { noPolicies, replaceByPolicies } from './without-webhook.ts';
 
 export interface Attacked {
   readonly admission: () => Admission;
@@ -21,7 +21,7 @@ export function inBothVariants(name: string, attacks: (attacked: Attacked) => vo
     const admission = useAdmission();
     before(() => letWrite(admission()));
     for (const variant of ['webhook', 'policies'] as const) {
-      describe(`with the ${variant}`, () => {
+      describe(`with the ${variant}`, { skip: variant === 'policies' && noPolicies }, () => {
         const namespace = `attacked-by-${variant}`;
         before(async () => {
           if (variant === 'policies') await replaceByPolicies(admission());

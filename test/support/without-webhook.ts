@@ -8,6 +8,9 @@ import { aManifest, kind } from './cluster.ts';
 import { eventually } from './eventually.ts';
 import type { Admission } from './use-admission.ts';
 
+/** Why the component cannot be tested, where it cannot. */
+export const noPolicies = process.env['KUBERNETES'] === 'oldest' && 'its CEL and its kinds need Kubernetes 1.36';
+
 /** Takes the webhook away and puts the component `admission-policies` in its place, as an installation with it has it. */
 export async function replaceByPolicies({ api, controlPlane, directory, webhook }: Admission): Promise<void> {
   await webhook.process.stop();
