@@ -10,15 +10,16 @@ export class StorageUnavailableError extends CodedError {
   }
 }
 
-/** Wrong user or password, or the user may not use the database. */
+/** Wrong user or password, or the user may not use the database, which may be that of snapshots. */
 export class StorageAccessDeniedError extends CodedError {
   constructor(what: string) {
-    super(
-      'STORAGE_ACCESS_DENIED',
-      `MySQL refused the login: ${what}. Check mysql.user and mysql.password (or mysql.passwordFile), and that the ` +
-        'user was granted SELECT, INSERT, UPDATE and DELETE on mysql.database.',
-      { retry: 'yes' },
-    );
+    const [, database] = /to database '(.+)'/.exec(what) ?? [];
+    const advice =
+      database === undefined
+        ? 'Check mysql.user and mysql.password (or mysql.passwordFile), and that the user was granted SELECT, INSERT, ' +
+          'UPDATE and DELETE on mysql.database.'
+        : `Grant the user the rights on the database "${database}".`;
+    super('STORAGE_ACCESS_DENIED', `MySQL refused the login: ${what}. ${advice}`, { retry: 'yes' });
   }
 }
 

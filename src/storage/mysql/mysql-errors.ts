@@ -139,9 +139,10 @@ function whereFrom({ address, hostname, port }: DriverError, section: string): s
 
 /** Name and number, plus the part of the server's text that cannot hold a value of a row. */
 function describe(error: DriverError): string {
-  const subject = /(?:for column|for user|to user|table|column|user) '[^']*'(?:@'[^']*')?/i.exec(
-    error.sqlMessage ?? '',
-  );
+  const subject =
+    /(?:for column|for user|to user|table|column|user) '[^']*'(?:@'[^']*')?(?: to database '[^']*')?/i.exec(
+      error.sqlMessage ?? '',
+    );
   const name = `${error.code ?? 'unknown'} ${error.errno ?? ''}`.trim();
   return subject === null ? name : `${name}, ${subject[0]}`;
 }

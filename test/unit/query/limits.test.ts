@@ -5,6 +5,7 @@ import { describe, it } from 'node:test';
 import request from 'supertest';
 import { RateLimits } from '../../../src/base/rate-limits.ts';
 import { RequestTime } from '../../../src/query/request-time.ts';
+import { queryFieldNames } from '../../../src/storage/fields.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { modelKind } from '../../support/objects.ts';
 import { base, fill, messageIn, queryApp } from '../../support/query-app.ts';
@@ -153,6 +154,7 @@ describe('the summary', () => {
       {
         kind: 'Model',
         plural: 'models',
+        fields: [...queryFieldNames(modelKind)],
         counts: { live: 2, evicted: 1, deleted: 1 },
         resourceVersion: '50',
         lagSeconds: 0,
@@ -167,6 +169,7 @@ describe('the summary', () => {
     assert.deepEqual(items[2], {
       kind: 'Model',
       plural: 'models',
+      fields: [...queryFieldNames(modelKind)],
       counts: { live: 1, evicted: 1, deleted: 0 },
       namespaces: ['a'],
     });

@@ -38,6 +38,12 @@ describe('translateMysqlError', () => {
     });
   }
 
+  it('names the database that a login may not use, which need not be the configured one', () => {
+    const refused = fromServer(1044, "Access denied for user 'm'@'%' to database 'the_snapshots'");
+    const { message } = translateMysqlError(refused, 'the_database');
+    assert.match(message, /Grant the user the rights on the database "the_snapshots"\.$/);
+  });
+
   it('takes a failure of the connection to the server for an outage', () => {
     const sockets = [
       'ECONNREFUSED',
