@@ -85,7 +85,7 @@ function Lag({ kinds }: { readonly kinds: readonly KindSummary[] }): VNode {
   const middle = known.toSorted((left, right) => left - right)[Math.floor(known.length / 2)];
   return (
     <div>
-      <dt>behind, as a rule</dt>
+      <dt>median lag</dt>
       <dd>{middle === undefined ? 'unknown' : duration(middle)}</dd>
     </div>
   );
@@ -100,7 +100,7 @@ function Chart({ byKind }: { readonly byKind: ReadonlyMap<string, Daily> }): VNo
   const label = `Objects created a day, by where they are now; ${sums(lists).reduce((a, b) => a + b, 0)} in ${DAYS} days, ${most} a day at most`;
   return (
     <section aria-label="Created a day">
-      <h3>Created a day, by where they are now</h3>
+      <h3>Created per day, by where they are now</h3>
       <svg class="chart" viewBox={`0 0 ${DAYS * STEP} ${HIGH}`} role="img" aria-label={label}>
         {dates.map((date, day) => {
           let top = HIGH;
