@@ -21,7 +21,7 @@ const views: readonly (readonly [name: string, view: View])[] = [
   ['phone', { scheme: 'light', width: 390, height: 840 }],
 ];
 const pages: readonly (readonly [name: string, hash: string, shows: RegExp])[] = [
-  ['overview', '#/', /Created a day[\s\S]*Model\t/],
+  ['overview', '#/', /Created per day[\s\S]*Model\t/],
   ['list', '#/pipelineruns?fieldSelector=status.state%3DPIPELINE_RUN_STATE_FAILED', /\d+ found[\s\S]*Failed/],
   ['object', '#/pipelineruns/fraud/train-ranker-1197', /Steps[\s\S]*Relations[\s\S]*kw_args/],
 ];

@@ -99,7 +99,7 @@ function Chart({ byKind }: { readonly byKind: ReadonlyMap<string, Daily> }): VNo
   const dates = days(Date.now());
   const label = `Objects created a day, by where they are now; ${sums(lists).reduce((a, b) => a + b, 0)} in ${DAYS} days, ${most} a day at most`;
   return (
-    <section aria-label="Created a day">
+    <section aria-label="Created per day">
       <h3>Created per day, by where they are now</h3>
       <svg class="chart" viewBox={`0 0 ${DAYS * STEP} ${HIGH}`} role="img" aria-label={label}>
         {dates.map((date, day) => {
