@@ -172,8 +172,8 @@ async function compare(report: BenchReport, size: Size, { webhook, bare, ca }: S
       'bare CPU s/1000': rounded(median(rounds.map(({ theirs }) => theirs.cpuPer1000)), 3),
     });
   }
-  const figure = { '200 KiB': 'cpu_s_per_1k_200k', '1.4 MiB': 'cpu_s_per_1k_1400k' }[size.name];
-  if (figure !== undefined) report.figure(figure, rounded(median(cpu)));
+  const figures: Readonly<Record<string, string>> = { '4 KiB': '4k', '200 KiB': '200k', '1.4 MiB': '1400k' };
+  report.figure(`cpu_s_per_1k_${figures[size.name] ?? size.name}`, rounded(median(cpu)));
   return ratios;
 }
 
@@ -208,6 +208,9 @@ async function measureCreates(report: BenchReport, { main, env }: ShippedProgram
       }
       // Of all rounds together: the p99 of one of them is the fifth of 500, and another one each time.
       report.figure('added_p99_ms_50rps', rounded(quantile(all.guarded, 0.99) - quantile(all.unguarded, 0.99)));
+      const over = (share: number): number => rounded(quantile(all.guarded, share) / quantile(all.unguarded, share));
+      report.figure('added_p50_ratio', over(0.5));
+      report.figure('added_p99_ratio', over(0.99));
     } finally {
       api.close();
       await webhook.process.stop();
