@@ -165,6 +165,13 @@ describe('the start of a local control plane', () => {
     });
   });
 
+  it('refuses a version of Kubernetes that it does not know', async () => {
+    await assert.rejects(
+      startControlPlane({ env: { ...cache, KUBERNETES: 'newest' }, progress: silent }),
+      /KUBERNETES is "newest"; it may be "oldest", or not set/,
+    );
+  });
+
   it('names the programs that KUBEBUILDER_ASSETS lacks', async () => {
     const assets = folderWith({ etcd: '', 'kube-apiserver': '', kubectl: '' });
     await assert.rejects(
