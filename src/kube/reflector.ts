@@ -130,7 +130,7 @@ export class Reflector {
         // The server has answered. How long the sink takes is not the server's silence.
         call.answered();
         await sink.listed(page.items, signal);
-        for (const item of page.items) this.#seen.note(item);
+        for (const item of page.items) this.#noteListed(item);
         tellSlow(page.items.length);
         ({ resourceVersion } = page);
         call.expect();
@@ -139,6 +139,12 @@ export class Reflector {
       call.end();
     }
     await this.#listed(resourceVersion);
+  }
+
+  #noteListed(object: WatchedObject): void {
+    const found = this.#seen.compareListed(object);
+    if (found.history === 'another') this.#noteWentBack(found.from, found.to);
+    this.#seen.note(object);
   }
 
   /** Says from time to time how far a long list is. */
@@ -187,7 +193,7 @@ export class Reflector {
     const { logger, resource, onWentBack } = this.#options;
     logger.error(
       { resource: resource.plural, seen, now },
-      'The API server went back to an earlier version, as after a restore of etcd; listing again. See docs/audit.md',
+      'The API server went back to an earlier version, as after a restore of etcd; everything is listed again. See docs/audit.md',
     );
     onWentBack?.(seen, now);
     this.#seen.forget();

@@ -1,8 +1,8 @@
 // What a reflector has seen of a resource, and whether the API server still has it.
 //
 // etcd that was restored from a backup goes on from an earlier version, and where it was long before it is asked, it may
-// have given out as many versions again. So it is asked for the objects whose states are the newest that were seen, too:
-// a state that is older than the one seen belongs to another history.
+// have given out as many versions again. So the objects whose states are the newest that were seen are looked at, too, one
+// by one or as a list shows them: a state that is older than the one seen belongs to another history.
 import type { Newest } from './client.ts';
 import { isNewer } from './resource-version.ts';
 import type { WatchedObject } from './watched-object.ts';
@@ -22,13 +22,17 @@ export type Comparison =
 /** Asks for the newest version and, where a name is given, that object. */
 export type Ask = (one: { readonly namespace?: string; readonly name?: string }) => Promise<Newest>;
 
-/** Objects that are asked for, one after the other, until one can tell. */
-const MOST = 3;
+/** Objects that are remembered. */
+const MOST = 16;
+/** Those of them that are asked for, one after the other, until one can tell. */
+const MOST_ASKED = 3;
 
 export class SeenHistory {
   #resourceVersion = '';
   /** The newest last. */
   #newest: readonly Seen[] = [];
+  /** Uids of those that the list under way has not shown. */
+  #unlisted = new Set<string>();
 
   /** Version up to which everything was seen; empty before the first list ended. */
   get resourceVersion(): string {
@@ -36,11 +40,22 @@ export class SeenHistory {
   }
 
   listStarts(): void {
-    this.#newest = [];
+    this.#unlisted = new Set(this.#newest.map(({ uid }) => uid));
   }
 
+  /** A list is of the newest state, so an object that was seen in a newer one cannot be of the same history. */
+  compareListed({ identity: { uid, resourceVersion: to } }: WatchedObject): Comparison {
+    const seen = this.#unlisted.delete(uid) ? this.#newest.find((one) => one.uid === uid) : undefined;
+    return seen !== undefined && isNewer(seen.resourceVersion, to)
+      ? { history: 'another', from: seen.resourceVersion, to }
+      : { history: 'unknown' };
+  }
+
+  /** What it has not shown is gone and can tell nothing. */
   listEnds(resourceVersion: string): void {
     this.#resourceVersion = resourceVersion;
+    this.#newest = this.#newest.filter(({ uid }) => !this.#unlisted.has(uid));
+    this.#unlisted.clear();
   }
 
   /** What comes twice, or late, does not take it back. */
@@ -67,12 +82,13 @@ export class SeenHistory {
   forget(): void {
     this.#resourceVersion = '';
     this.#newest = [];
+    this.#unlisted.clear();
   }
 
   async compare(ask: Ask): Promise<Comparison> {
     if (this.#newest.length === 0) return this.#compareVersion(await ask({})) ?? { history: 'same' };
     let changed = false;
-    for (const seen of [...this.#newest].reverse()) {
+    for (const seen of this.#newest.slice(-MOST_ASKED).reverse()) {
       const { namespace, name, uid, resourceVersion: from } = seen;
       const newest = await ask({ namespace, name });
       const another = this.#compareVersion(newest);

@@ -36,13 +36,46 @@ describe('Reflector, after a restore of the server', () => {
     await fixture.end();
   });
 
-  it('lists again where none of the newest objects is there any more, and does not call that going back', async () => {
-    const fixture = await run([listed('7', ['a 5', 'b 6']), listed('8')], [['wait'], ['wait']]);
+  it('reports a list that shows an older state than was seen, also where the server is past that version, and says so once', async () => {
+    const lists = [listed('7', ['a 4', 'b 5', 'c 6']), listed('90', ['a 4', 'b 2', 'c 3']), listed('91', ['b 2'])];
+    const fixture = await run(lists, [[changed('c', '8'), expired], [expired], ['wait']]);
+    await fixture.clock.advance(30_000);
+    assert.deepEqual(fixture.client.calls, ['list', 'watch 7', 'list', 'watch 90', 'list', 'watch 91']);
+    assert.deepEqual(fixture.wentBack, ['5 to 2']);
+    await fixture.end();
+  });
+
+  it('reports no list whose objects are new, written again, gone, or others of the same name', async () => {
+    const other = { ...object('d', '3'), metadata: { ...object('d', '3').metadata, uid: 'another' } };
+    const second = { ...listed('90', ['a 4', 'b 50', 'e 2']) };
+    const lists = [
+      listed('9', ['a 4', 'b 5', 'c 6', 'd 7']),
+      { ...second, items: [...second.items, asWatched(other)] },
+      listed('91', ['c 3']),
+    ];
+    const fixture = await run(lists, [[expired], [expired], ['wait']]);
+    await fixture.clock.advance(30_000);
+    assert.deepEqual(fixture.client.calls, ['list', 'watch 9', 'list', 'watch 90', 'list', 'watch 91']);
+    assert.deepEqual(fixture.wentBack, []);
+    await fixture.end();
+  });
+
+  it('reports it also where the list before it broke off after it had shown nothing of that object', async () => {
+    const lists = [listed('7', ['a 4', 'b 5']), listed('90', ['a 4'], 'more'), expired, listed('91', ['b 2'])];
+    const fixture = await run(lists, [[expired], ['wait']]);
+    await fixture.clock.advance(30_000);
+    assert.deepEqual(fixture.wentBack, ['5 to 2']);
+    await fixture.end();
+  });
+
+  it('asks for three objects at most, and lists again where none of these is there any more, and does not call that going back', async () => {
+    const fixture = await run([listed('7', ['a 3', 'b 4', 'c 5', 'd 6']), listed('8')], [['wait'], ['wait']]);
     fixture.client.objects.clear();
     fixture.client.break(down);
     await fixture.clock.advance(800 + 1600);
     assert.deepEqual(fixture.client.calls, ['list', 'watch 7', 'list', 'watch 8']);
     assert.deepEqual(fixture.wentBack, []);
+    assert.deepEqual(fixture.client.asked, ['d', 'c', 'b']);
     await fixture.end();
   });
 
