@@ -167,11 +167,9 @@ function webhook(): JsonObject {
       { name: 'MALLOC_TRIM_THRESHOLD_', value: '65536' },
     ],
     ports: [{ name: 'webhook', containerPort: 9443 }, health],
-    // No request goes to a replica that would not answer.
-    probes: {
-      ...serverPod.probes,
-      readinessProbe: { ...serverPod.probes.readinessProbe, timeoutSeconds: 2, failureThreshold: 1 },
-    },
+    // A replica that hangs gets no requests after six seconds. One slow answer is load, and to take the replica out for
+    // it would put its load on the others (docs/admission.md).
+    probes: { ...serverPod.probes, readinessProbe: { ...serverPod.probes.readinessProbe, timeoutSeconds: 2 } },
     volumes: [config, ...tls.volumes],
     mounts: [...tls.mounts, readOnly('reconciler-config', '/etc/ingester/reconciler')],
     resources: { requests: { cpu: '100m', memory: '96Mi' }, limits: { memory: '256Mi' } },
