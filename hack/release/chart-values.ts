@@ -27,12 +27,12 @@ const toMysql = /^(Deployment ingester-(reconciler|query)|Job ingester-migrate)$
 /** What every pod of the release has, that of a Job too. */
 const ofPods = (
   [
-    ['imagePullSecrets', []],
-    ['nodeSelector', {}],
-    ['tolerations', []],
+    ['imagePullSecrets', { empty: [] }],
+    ['nodeSelector', { form: 'map' }],
+    ['tolerations', { empty: [] }],
   ] as const
-).map(([key, empty]): Place => {
-  return { of: /^(Deployment|Job) /, path: ['spec', 'template', 'spec', key], value: `pods.${key}`, empty };
+).map(([key, how]): Place => {
+  return { of: /^(Deployment|Job) /, path: ['spec', 'template', 'spec', key], value: `pods.${key}`, ...how };
 });
 
 export const places: readonly Place[] = [

@@ -4,7 +4,7 @@ import type { Registry } from 'prom-client';
 import type { Clock } from '../base/clock.ts';
 import { Connections } from '../base/connections.ts';
 import { messageOf } from '../base/errors.ts';
-import { connectionLimits } from '../base/https-server.ts';
+import { type Address, connectionLimits } from '../base/https-server.ts';
 import type { Logger } from '../base/logger.ts';
 import { Watchdog } from '../base/watchdog.ts';
 import type { Configuration } from '../config/schema.ts';
@@ -54,7 +54,7 @@ export async function startHealth(configuration: Configuration, role: Role): Pro
  * is for Prometheus.
  */
 export async function startHealthServer(
-  address: { readonly host: string; readonly port: number },
+  address: Address,
   checks: Readonly<Record<string, ReadinessCheck>>,
   registry?: Registry,
   alive: Readonly<Record<string, ReadinessCheck>> = {},
@@ -76,7 +76,7 @@ export async function startHealthServer(
   });
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
-    server.listen(address.port, address.host, resolve);
+    server.listen({ ...address }, resolve);
   });
   return { port: (server.address() as AddressInfo).port, close: () => close(server, connections) };
 }

@@ -16,9 +16,13 @@ export interface ServerTls {
   readonly clientCa?: string | undefined;
 }
 
-export interface ListenOptions {
-  readonly host: string;
+/** Where a server listens: without a host at every address of IPv4 and, where the machine has it, of IPv6. */
+export interface Address {
+  readonly host?: string;
   readonly port: number;
+}
+
+export interface ListenOptions extends Address {
   /** What differs from `connectionLimits`. */
   readonly limits?: Partial<ConnectionLimits>;
   /** Bytes of the head of a request, 16 KiB where it is missing. */
@@ -76,7 +80,8 @@ export async function listen(handler: RequestListener, tls: ServerTls, options: 
   server.on('secureConnection', (socket) => connections.opened(socket));
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
-    server.listen(options.port, options.host, () => {
+    const { host, port } = options;
+    server.listen({ port, ...(host === undefined ? {} : { host }) }, () => {
       server.off('error', reject);
       resolve();
     });

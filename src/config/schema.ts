@@ -148,7 +148,7 @@ export const schema = z.strictObject({
     bindAddress: address
       .optional()
       .describe(
-        'Address of the HTTPS server, host:port: of the webhook (unless given 0.0.0.0:9443), of the query API or of the page that replaces it during maintenance (0.0.0.0:6443).',
+        'Address of the HTTPS server, host:port, or :port for all addresses of IPv4 and IPv6: of the webhook (unless given :9443), of the query API or of the page that replaces it during maintenance (:6443).',
       ),
     certDir: text.default('/tls').describe('Folder with tls.crt and tls.key of that server.'),
   }),
@@ -223,7 +223,7 @@ export const schema = z.strictObject({
       .describe('Your named queries; see [storage](storage.md#reading).'),
   }),
   health: section({
-    bindAddress: address.prefault('0.0.0.0:8081').describe('Address of /healthz and /readyz, host:port, plain HTTP.'),
+    bindAddress: address.prefault(':8081').describe('Address of /healthz and /readyz, host:port, plain HTTP.'),
   }),
   metrics: section({
     bindAddress: address

@@ -1,6 +1,8 @@
 // The kinds of values that configuration keys have.
+
 import * as z from 'zod';
 import { parseDurationMs } from '../base/duration.ts';
+import type { Address } from '../base/https-server.ts';
 import { allKinds, defaultKinds, findKind } from '../kinds/kinds.ts';
 
 const kindNames = allKinds.map((kind) => kind.kind).join(', ');
@@ -41,21 +43,18 @@ export function zeroMeans(fallback: number, value: z.ZodType<number>): z.ZodType
   return written.transform((read) => (read === 0 ? fallback : read));
 }
 
-/** Where a server listens. */
-export interface Address {
-  readonly host: string;
-  readonly port: number;
-}
-
 /** `host:port`, `:port` or `[v6]:port`. */
 export const address: z.ZodType<Address, string> = text
   .transform((value): Address | undefined => {
     const match = /^(?:\[([^\]]+)\]|([^:]*)):(\d{1,5})$/.exec(value);
     const port = Number(match?.[3]);
     if (match === null || port > 65_535) return undefined;
-    return { host: match[1] ?? (match[2] === '' ? undefined : match[2]) ?? '0.0.0.0', port };
+    const host = match[1] ?? match[2] ?? '';
+    return host === '' ? { port } : { host, port };
   })
-  .refine((value): value is Address => value !== undefined, { error: 'expected an address such as 0.0.0.0:8081' });
+  .refine((value): value is Address => value !== undefined, {
+    error: 'expected an address such as :8081 or 127.0.0.1:8081',
+  });
 
 export const kindName: z.ZodType<string, string> = text.refine((name) => findKind(name) !== undefined, {
   error: (issue) => `unknown kind "${String(issue.input)}"; known kinds: ${kindNames}`,

@@ -1,9 +1,11 @@
+import type { Address } from '../base/https-server.ts';
+
 /** The group under which stored objects are served; the version is that of the original. */
 export const STORED_GROUP = 'stored.michelangelo.api';
 export const STORED_GROUP_VERSION = 'stored.michelangelo.api/v2';
 
 /** Where the query API is served, and the page that replaces it. */
-export const QUERY_ADDRESS = { host: '0.0.0.0', port: 6443 };
+export const QUERY_ADDRESS: Address = { port: 6443 };
 
 /** Where discovery describes the group and version. */
 export const GROUP_PATH = '/apis/stored.michelangelo.api/v2';

@@ -57,6 +57,11 @@ describe('the image', { skip: !isThere && 'needs Docker' }, () => {
     assert.match(await command('docker', 'run', '--rm', ...confined, image, 'version'), /\d+\.\d+\.\d+/);
   });
 
+  it('runs as a user that it does not know, as OpenShift assigns one to each namespace', async () => {
+    const confined = ['--read-only', '--cap-drop', 'ALL', '--user', '1000650000:0'];
+    assert.match(await command('docker', 'run', '--rm', ...confined, image, 'version'), /\d+\.\d+\.\d+/);
+  });
+
   for (const program of ['sh', 'bash', 'apt-get', 'dpkg', 'npm']) {
     it(`has no ${program}`, async () => {
       const { code, stderr } = await runCommand('docker', ['run', '--rm', '--entrypoint', program, image]);

@@ -27,9 +27,9 @@ interface PodSpec {
   readonly containers: readonly Container[];
   readonly serviceAccountName?: string;
   readonly automountServiceAccountToken?: boolean;
+  readonly nodeSelector?: Readonly<Record<string, string>>;
   readonly securityContext?: {
     readonly runAsNonRoot?: boolean;
-    readonly runAsUser?: number;
     readonly seccompProfile?: { readonly type?: string };
   };
 }
@@ -70,9 +70,17 @@ export function strayLeaders(manifests: readonly Manifest[]): readonly string[] 
   return manifests.filter((manifest) => podOf(manifest)?.containers.some(strays)).map(nameOf);
 }
 
-function podRules({ securityContext, serviceAccountName, automountServiceAccountToken }: PodSpec): readonly string[] {
+function podRules({
+  securityContext,
+  serviceAccountName,
+  automountServiceAccountToken,
+  nodeSelector,
+}: PodSpec): readonly string[] {
   return failing({
-    'runs as root': securityContext?.runAsNonRoot === true && (securityContext.runAsUser ?? 0) > 0,
+    'may run as root': securityContext?.runAsNonRoot === true,
+    'names its user or group, which OpenShift assigns':
+      securityContext !== undefined && !['runAsUser', 'runAsGroup', 'fsGroup'].some((key) => key in securityContext),
+    'may be placed on a node of another system': nodeSelector?.['kubernetes.io/os'] === 'linux',
     'has no seccomp profile': securityContext?.seccompProfile?.type === 'RuntimeDefault',
     'uses the default service account': serviceAccountName !== undefined || automountServiceAccountToken === false,
   });

@@ -6,7 +6,7 @@ import { loadKeyPair, watchCertificate } from '../../../webhooks/certificate.ts'
 import { validatingPolicies } from '../../../webhooks/policies/registry.ts';
 import { untilAborted } from '../../base/abort.ts';
 import { type Clock, sleep, systemClock } from '../../base/clock.ts';
-import { close, type HttpsServer, listen, portOf, useTls } from '../../base/https-server.ts';
+import { type Address, close, type HttpsServer, listen, portOf, useTls } from '../../base/https-server.ts';
 import type { Logger } from '../../base/logger.ts';
 import type { Configuration } from '../../config/schema.ts';
 import { createWebhookMetrics } from '../../metrics/metrics.ts';
@@ -14,7 +14,7 @@ import { servingUntil, startHealth } from '../health.ts';
 import { createAdmissionPorts } from './admission-ports.ts';
 import { watchIngestedKinds } from './ingested-kinds.ts';
 
-const ADDRESS = { host: '0.0.0.0', port: 9443 };
+const ADDRESS: Address = { port: 9443 };
 /** The API server waits 30 s for an answer at most. */
 const CONNECTION_LIMITS = { bodyMs: 5000, answerMs: 35_000 };
 /** How long requests in flight may take after the last new one. */

@@ -49,15 +49,10 @@ export function podTemplate(input: PodInput): JsonObject {
         : { serviceAccountName: serviceAccount }),
       terminationGracePeriodSeconds: input.graceSeconds,
       restartPolicy: input.restartPolicy,
-      securityContext: {
-        runAsNonRoot: true,
-        runAsUser: 65_532,
-        runAsGroup: 65_532,
-        fsGroup: 65_532,
-        seccompProfile: { type: 'RuntimeDefault' },
-      },
+      // The user is the image's: OpenShift assigns one to each namespace, and refuses a pod that names another.
+      securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
       imagePullSecrets: spec.imagePullSecrets?.map((name) => ({ name })),
-      nodeSelector,
+      nodeSelector: { 'kubernetes.io/os': 'linux', ...nodeSelector },
       tolerations,
       affinity,
       topologySpreadConstraints,

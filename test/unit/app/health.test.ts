@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
+import { isIPv6 } from 'node:net';
 import { describe, it, type TestContext } from 'node:test';
 import { Gauge, Registry } from 'prom-client';
 
 import { type ReadinessCheck, startHealthServer } from '../../../src/app/health.ts';
 import { CodedError } from '../../../src/base/errors.ts';
+import { loopbacks } from '../../support/loopbacks.ts';
 
 const broken = new CodedError('TEST_BROKEN', 'no such thing');
 
@@ -24,6 +26,15 @@ async function ask(
 }
 
 describe('the health server', () => {
+  it('answers over IPv4 and IPv6 where its address has no host', async (t) => {
+    const server = await startHealthServer({ port: 0 }, {});
+    t.after(() => server.close());
+    for (const address of loopbacks()) {
+      const host = isIPv6(address) ? `[${address}]` : address;
+      assert.equal((await fetch(`http://${host}:${server.port}/healthz`)).status, 200);
+    }
+  });
+
   it('shows a readiness check that throws as a problem and goes on serving', async (t) => {
     const throwing = (): string => {
       throw broken;

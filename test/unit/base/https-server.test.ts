@@ -7,6 +7,7 @@ import { createAuthority } from '../../../hack/local/certificates.ts';
 import type { ConnectionLimits } from '../../../src/base/connection-limits.ts';
 import { close, type HttpsServer, listen, portOf } from '../../../src/base/https-server.ts';
 import { eventually } from '../../support/eventually.ts';
+import { loopbacks } from '../../support/loopbacks.ts';
 
 const authority = await createAuthority('test-ca');
 const { certificatePem, keyPem } = await authority.issue({ commonName: 'server', hosts: ['127.0.0.1'] });
@@ -60,6 +61,22 @@ describe('an HTTPS server under attack', () => {
     const [data] = (await once(socket, 'data')) as [Buffer];
     return data.toString().split('\r\n')[0] ?? '';
   }
+
+  it('answers over IPv4 and IPv6 where its address has no host', async () => {
+    server = await listen((_, response) => response.end(), { cert: certificatePem, key: keyPem }, { port: 0 });
+    for (const host of loopbacks()) {
+      const socket = kept(
+        connect({
+          host,
+          port: portOf(server),
+          ca: authority.caPem,
+          servername: 'localhost',
+          checkServerIdentity: () => undefined,
+        }),
+      );
+      await once(socket, 'secureConnect');
+    }
+  });
 
   it('takes every line of a head that is as large as it allows, and no larger one', async () => {
     await start({}, 128 * 1024);

@@ -186,9 +186,9 @@ ingester: {kinds: [Foo], requeuePeriod: soon, requeuePeriodMap: {Bar: 1s}, concu
   it('reads an address with a host, with a port alone, and of IPv6, and refuses others', () => {
     const addressOf = (text: string) => load(`server: {bindAddress: '${text}'}`).server.bindAddress;
     assert.deepEqual(addressOf('127.0.0.1:9443'), { host: '127.0.0.1', port: 9443 });
-    assert.deepEqual(addressOf(':6443'), { host: '0.0.0.0', port: 6443 });
+    assert.deepEqual(addressOf(':6443'), { port: 6443 });
     assert.deepEqual(addressOf('[::1]:6443'), { host: '::1', port: 6443 });
-    assert.deepEqual(load('').health.bindAddress, { host: '0.0.0.0', port: 8081 });
+    assert.deepEqual(load('').health.bindAddress, { port: 8081 });
     for (const wrong of ['localhost', '1.2.3.4:70000', '::1:80']) {
       assert.match(problems(`health: {bindAddress: '${wrong}'}`)['health.bindAddress'] ?? '', /expected an address/);
     }
