@@ -39,6 +39,7 @@ export function statusText(status: FullStatus): string {
     ...storageWentBack(status),
     ...notDurable(status),
     ...breakers.map(({ kind, because, since }) => `Deletions of ${kind} are held since ${since}: ${because}`),
+    ...interruptions(status),
     ...restores(status),
     ...(status.evictionPaused ? ['Evictions are paused.'] : []),
     ...(status.spooled > 0 ? [`${status.spooled} final states are on disk until MySQL is back.`] : []),
@@ -56,7 +57,7 @@ export function statusText(status: FullStatus): string {
       ...kinds.map((each) => [each.kind, `${each.objects}`, `${each.failing}`]),
     ]),
     '',
-    failingObjects.count === 0 ? 'Every object is stored.' : `${failingObjects.count} objects cannot be dealt with:`,
+    failingObjects.count === 0 ? stored(status) : `${failingObjects.count} objects cannot be dealt with:`,
     ...failingObjects.listed.map(
       ({ kind, namespace, name, since, code, message }) =>
         `  ${kind} ${namespace}/${name} since ${since}: ${code}: ${message}`,
@@ -74,6 +75,22 @@ function incompleteText({ incompleteProtos }: FullStatus): readonly string[] {
       ({ kind, namespace, name, lacks }) => `  ${kind} ${namespace}/${name}: ${lacks.join('; ')}`,
     ),
   ];
+}
+
+function stored({ kinds }: FullStatus): string {
+  const seesAll = kinds.every(({ interrupted }) => interrupted === undefined);
+  return seesAll ? 'Every object is stored.' : 'Every object that was seen is stored.';
+}
+
+function interruptions({ kinds }: FullStatus): readonly string[] {
+  return kinds.flatMap(({ kind, interrupted }) =>
+    interrupted === undefined
+      ? []
+      : [
+          `Changes of ${kind} are not seen, or late, since ${interrupted.since}: ${interrupted.reason}. ` +
+            'See docs/runbooks.md#ingesterworkstalled.',
+        ],
+  );
 }
 
 function restores({ kinds }: FullStatus): readonly string[] {

@@ -98,7 +98,7 @@ export interface KubeClient {
   /** What a list of the newest state would show now: its version and, where a name is given, that object. */
   newest(resource: Resource, selection: Selection & { readonly name?: string }, signal: AbortSignal): Promise<Newest>;
   /**
-   * In order; what arrives together comes as one array. Ends when the server closes the stream; throws KubeError for an
+   * In order; what arrives together comes as one array, an empty one first, once the server took the watch. Ends when the server closes the stream; throws KubeError for an
    * ERROR event, a cut line or a silent server.
    */
   watch(resource: Resource, options: WatchOptions, signal: AbortSignal): AsyncIterable<readonly WatchEvent[]>;

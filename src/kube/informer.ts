@@ -1,5 +1,6 @@
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import type { HandlerRegistration, Informs, ResourceHandler } from './handler.ts';
+import type { Interruption } from './interruption.ts';
 import { Reflector, type ReflectorOptions, type ReflectorSink } from './reflector.ts';
 import { isNewer } from './resource-version.ts';
 import type { IdentityStore } from './store.ts';
@@ -64,6 +65,11 @@ export class Informer implements Informs {
   /** Version up to which every handler has been told everything. */
   get resourceVersion(): string {
     return this.#reflector.resourceVersion;
+  }
+
+  /** While lists and watches fail. */
+  get interruption(): Interruption | undefined {
+    return this.#reflector.interruption;
   }
 
   run(signal: AbortSignal): Promise<void> {

@@ -15,15 +15,20 @@
 // brought nothing is not resumed. Neither is one after which nothing was heard of the server for longer than a restore takes:
 // it may have given out as many versions again since, and changed each object that could tell.
 //
+// Where neither a list nor a watch gets through, because the API server refuses both or cannot read an object of its own,
+// that is an interruption: the watchdog tells of it, and the status says why. It ends with a watch that stands.
+//
 // The version advances only after the sink took the event, so a stream that breaks anywhere never skips one. What a
 // list shows is applied at once; what it no longer shows is removed only when the list is complete.
 import { isAborted, onAbort } from '../base/abort.ts';
 import { backoffMs } from '../base/backoff.ts';
 import { type Clock, sleep } from '../base/clock.ts';
+import { messageOf } from '../base/errors.ts';
 import type { Logger } from '../base/logger.ts';
 import type { Watchdog, WatchedWork } from '../base/watchdog.ts';
 import type { KubeClient, Resource, Selection, WatchEvent, WatchOptions } from './client.ts';
 import { isKubeError, KubeError } from './errors.ts';
+import { type Interruption, InterruptionWatch } from './interruption.ts';
 import { oneAhead, pagesOf } from './pages.ts';
 import { isNewer } from './resource-version.ts';
 import { SeenHistory } from './seen-history.ts';
@@ -79,6 +84,16 @@ const SILENCE_MS = 150_000;
 const WATCHDOG_SHARE = 0.9;
 /** Longest time without a page while the server is asked for one. */
 const LIST_SILENCE_MS = 60_000;
+/** A watch that stood for this long, or brought something, gets through. */
+const STANDS_MS = 5000;
+
+/** A watch that did not break. */
+interface EndedWatch {
+  readonly events: number;
+  readonly tookMs: number;
+  /** Time after which an empty one counts as dead. */
+  readonly deadMs: number;
+}
 
 type WatchEnd = 'watch-again' | 'list-again' | 'list-at-once';
 
@@ -91,14 +106,22 @@ export class Reflector {
   #askedMs = 0;
   /** When the server was last known to be at work. */
   #heardMs = 0;
+  readonly #interruptions: InterruptionWatch;
 
   constructor(options: ReflectorOptions) {
     this.#options = options;
+    const { clock, logger, watchdog, resource } = options;
+    this.#interruptions = new InterruptionWatch({ clock, logger, watchdog, plural: resource.plural });
   }
 
   /** Version up to which the sink has seen everything; empty before the first list ended. */
   get resourceVersion(): string {
     return this.#seen.resourceVersion;
+  }
+
+  /** While lists and watches fail. */
+  get interruption(): Interruption | undefined {
+    return this.#interruptions.interruption;
   }
 
   /** Runs until aborted. Never rejects for anything the API server or the network does. */
@@ -113,6 +136,7 @@ export class Reflector {
         if (!isAborted(signal)) await this.#recover(error, signal);
       }
     }
+    this.#interruptions.end();
   }
 
   async #list(signal: AbortSignal): Promise<void> {
@@ -129,6 +153,7 @@ export class Reflector {
       for await (const page of oneAhead(pages)) {
         // The server has answered. How long the sink takes is not the server's silence.
         call.answered();
+        this.#interruptions.listed();
         await sink.listed(page.items, signal);
         for (const item of page.items) this.#noteListed(item);
         tellSlow(page.items.length);
@@ -200,15 +225,15 @@ export class Reflector {
   }
 
   async #watch(signal: AbortSignal): Promise<WatchEnd> {
-    const { client, clock, logger, resource } = this.#options;
+    const { client, clock, resource } = this.#options;
     const started = clock.monotonicMs();
     this.#askedMs = started;
     let events = 0;
-    const tookMs = (): number => clock.monotonicMs() - started;
     const options = this.#watchOptions();
     // The watchdog is sooner than the connection's own deadline, which it is to name.
     const deadMs = options.silenceMs * WATCHDOG_SHARE;
     const call = this.#supervise('watch', deadMs, signal);
+    let cancelStands: (() => void) | undefined;
     let broken: unknown;
     try {
       call.expect();
@@ -216,6 +241,8 @@ export class Reflector {
         call.progress();
         this.#hear();
         events += arrived.length;
+        if (arrived.length > 0) this.#interruptions.end();
+        cancelStands ??= clock.schedule(STANDS_MS, () => this.#interruptions.end());
         for (const event of arrived) this.#take(event);
       }
       this.#hear();
@@ -224,15 +251,30 @@ export class Reflector {
       // The server, or its system, ended the stream, unless the watchdog did.
       if (!isAborted(call.signal)) this.#hear();
     } finally {
+      cancelStands?.();
       call.end();
     }
-    if (events === 0 && tookMs() >= deadMs && !isAborted(signal)) {
+    const tookMs = clock.monotonicMs() - started;
+    if (broken === undefined || (events === 0 && tookMs >= deadMs))
+      return await this.#afterWatch({ events, tookMs, deadMs }, signal);
+    return await this.#afterBrokenWatch(broken, signal);
+  }
+
+  async #afterWatch(ended: EndedWatch, signal: AbortSignal): Promise<WatchEnd> {
+    const { events, tookMs, deadMs } = ended;
+    const { logger, resource } = this.#options;
+    if (events === 0 && tookMs >= deadMs && !isAborted(signal)) {
       logger.warn({ resource: resource.plural }, 'The watch brought neither an event nor a bookmark; listing again');
       return 'list-again';
     }
-    if (broken !== undefined) return await this.#afterBrokenWatch(broken, signal);
     // A server that closes at once, again and again, must not be asked in a tight loop.
-    if (tookMs() < SHORT_WATCH_MS) await (events === 0 ? this.#wait(signal, undefined) : this.#pace(signal));
+    if (tookMs >= SHORT_WATCH_MS) return 'watch-again';
+    if (events > 0) {
+      await this.#pace(signal);
+      return 'watch-again';
+    }
+    this.#interruptions.failed('the API server ends each watch at once');
+    await this.#wait(signal, undefined);
     return 'watch-again';
   }
 
@@ -269,6 +311,7 @@ export class Reflector {
 
   async #afterBrokenWatch(error: unknown, signal: AbortSignal): Promise<WatchEnd> {
     if (isAborted(signal)) return 'watch-again';
+    this.#interruptions.failed(messageOf(error));
     const { logger, resource } = this.#options;
     if (isKubeError(error, 'Expired')) {
       logger.info({ resource: resource.plural }, 'The watch expired; listing again');
@@ -286,10 +329,13 @@ export class Reflector {
   async #recover(error: unknown, signal: AbortSignal): Promise<void> {
     const { logger, resource, clock, sink } = this.#options;
     if (isKubeError(error, 'NotFound')) {
+      // There is nothing to see.
+      this.#interruptions.end();
       sink.notInstalled();
       await sleep(clock, NOT_INSTALLED_WAIT_MS, signal);
       return;
     }
+    this.#interruptions.failed(messageOf(error));
     // The version a page continues from is gone: start over at once, that is no failure of the server.
     if (isKubeError(error, 'Expired') && this.#isNews()) {
       this.#noteFailure();

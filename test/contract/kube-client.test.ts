@@ -61,9 +61,11 @@ function contract(title: string, subject: () => Subject): void {
       const { resourceVersion } = await subject().client.list(resource, { limit: 500 }, signal);
       const stop = new AbortController();
       const seen: WatchEvent[] = [];
+      let taken: boolean | undefined;
       const watching = (async () => {
         const options = { resourceVersion, timeoutSeconds: 60 };
         for await (const events of subject().client.watch(resource, options, stop.signal)) {
+          taken ??= events.length === 0;
           seen.push(...events.filter(({ type }) => type !== 'BOOKMARK'));
         }
       })();
@@ -78,6 +80,7 @@ function contract(title: string, subject: () => Subject): void {
         seen.map(({ type }) => type),
         ['ADDED', 'MODIFIED', 'MODIFIED', 'DELETED'],
       );
+      assert.equal(taken, true);
       stop.abort();
       await watching.catch((error: unknown) => assert.ok(isKubeError(error, 'Unavailable'), String(error)));
     });

@@ -11,6 +11,7 @@ export interface EtcdGateway {
   compact(): Promise<string>;
   /** Writes values that an API server will take for its own, each at a revision of its own. Keys are below /registry. */
   put(values: readonly { readonly key: string; readonly value: object }[]): Promise<void>;
+  remove(key: string): Promise<void>;
 }
 
 const CONNECTIONS = 32;
@@ -35,6 +36,9 @@ export function etcdGateway({ directory, etcdUrl }: ControlPlane): EtcdGateway {
       const { revision } = (await call('/v3/kv/range', { key: base64('/') })).header;
       await call('/v3/kv/compaction', { revision, physical: true });
       return revision;
+    },
+    remove: async (key) => {
+      await call('/v3/kv/deleterange', { key: base64(`/registry${key}`) });
     },
     put: async (values) => {
       const agent = new Agent({ keepAlive: true });

@@ -102,6 +102,7 @@ export class FakeKubeClient implements KubeClient {
     if (!this.installed) throw new KubeError('NotFound', `no resource ${resource.plural}`);
     let from = Number(options.resourceVersion);
     if (from < this.#oldestWatchable) throw new KubeError('Expired', 'too old resource version');
+    yield [];
     while (!signal.aborted) {
       for (const event of this.#events.filter(({ version }) => version > from)) {
         from = event.version;

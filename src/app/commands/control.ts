@@ -98,11 +98,10 @@ export async function readStatus(configuration: Configuration): Promise<FullStat
       queryState(configuration),
       decidingResources(client, namespace),
     ]);
-    const reconciler = reconcilerState(status, ageMs);
     const evictionPaused = isEvictionPaused(control);
     return {
       ...status,
-      parts: [reconciler, storageState(status, reconciler), admission, query],
+      parts: [reconcilerState(status, ageMs), storageState(status, ageMs), admission, query],
       storageHistory: historyIn(data, systemClock.now()),
       breakers: openBreakers(control),
       evictionPaused,

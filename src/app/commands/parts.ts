@@ -24,16 +24,20 @@ const WRITTEN_MS = 7000;
 const BETWEEN_LOOKS_MS = 500;
 const never = new AbortController().signal;
 
-export function reconcilerState({ instance }: IngesterStatus, ageMs: number): PartState {
+export function reconcilerState({ instance, kinds }: IngesterStatus, ageMs: number): PartState {
+  const part = 'reconciler';
   const age = Math.max(0, Math.round(ageMs / 1000));
-  if (ageMs <= OLD_MS)
-    return { part: 'reconciler', state: 'works', reason: `${instance} wrote the status ${age} s ago` };
-  const reason = `does not run, or cannot reach the API server: nothing was written for ${age} s`;
-  return { part: 'reconciler', state: 'fails', reason };
+  if (ageMs > OLD_MS) {
+    const reason = `does not run, or cannot reach the API server: nothing was written for ${age} s`;
+    return { part, state: 'fails', reason };
+  }
+  const blind = kinds.filter(({ interrupted }) => interrupted !== undefined).map(({ kind }) => kind);
+  if (blind.length > 0) return { part, state: 'fails', reason: `cannot watch ${blind.join(', ')}` };
+  return { part, state: 'works', reason: `${instance} wrote the status ${age} s ago` };
 }
 
-export function storageState({ storage }: IngesterStatus, reconciler: PartState): PartState {
-  if (reconciler.state !== 'works') {
+export function storageState({ storage }: IngesterStatus, ageMs: number): PartState {
+  if (ageMs > OLD_MS) {
     return { part: 'MySQL', state: 'unknown', reason: 'only a reconciler that runs knows' };
   }
   if (storage.problem === undefined) return { part: 'MySQL', state: 'works', reason: 'answers the reconciler' };

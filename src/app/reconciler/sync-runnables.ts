@@ -45,16 +45,26 @@ function addStatus(manager: Manager, parts: Parts, loops: readonly KindLoop[], m
   const status = {
     ...{ client, namespace, monitor, history, clock, logger },
     ...{ failingObjects: sync.failingObjects, incompleteProtos: sync.incompleteProtos, spooled: sync.spooled },
-    kinds: () => loops.map(statusOf),
+    kinds: () => loops.map((loop) => statusOf(loop, clock.now())),
     onFailingObjects: (count: number) => metrics.sync.failing(count),
   };
   manager.add({ name: 'status', group: 'leader', run: (stop) => runStatusWriter(status, stop) });
 }
 
-function statusOf({ kind, informer, controller, wentBack }: KindLoop): KindStatus {
+/** What is shorter is no more than an API server that restarts. */
+const INTERRUPTED_MS = 30_000;
+
+function statusOf({ kind, informer, controller, wentBack }: KindLoop, now: Date): KindStatus {
   const restore = wentBack();
   const counts = { objects: informer.store.size, failing: controller.failing };
-  return { kind: kind.kind, ...counts, ...(restore === undefined ? {} : { wentBack: restore }) };
+  const { since, reason = '' } = informer.interruption ?? {};
+  const lasts = since !== undefined && now.getTime() - since.getTime() >= INTERRUPTED_MS;
+  return {
+    kind: kind.kind,
+    ...counts,
+    ...(lasts ? { interrupted: { since: since.toISOString(), reason } } : {}),
+    ...(restore === undefined ? {} : { wentBack: restore }),
+  };
 }
 
 function addAdmissionRecord(manager: Manager, parts: Parts, loops: readonly KindLoop[]): void {

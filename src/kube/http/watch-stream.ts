@@ -11,13 +11,14 @@ const SLICE_MS = 20;
 
 /**
  * The events of a watch, which is opened when the first ones are asked for; those that arrive together are handed out
- * together. Throws where the stream breaks, or ends in the middle of a line, and at what is no event, once everything
+ * together, and none at first: the API server took the watch. Throws where the stream breaks, or ends in the middle of a line, and at what is no event, once everything
  * before that was handed out. The socket gives megabytes in one tick of the event loop; here they are read in several.
  */
 export async function* watchStream(
   open: () => Promise<AsyncIterable<unknown>>,
 ): AsyncGenerator<readonly WatchEvent[], void> {
   const body = await open();
+  yield [];
   const splitter = new LineSplitter();
   let busyMs = 0;
   try {
@@ -79,7 +80,8 @@ function errorEvent(status: unknown): KubeError {
   const code = valueAt(status, ['code']);
   const message = valueAt(status, ['message']);
   const reason = reasonOfStatus(typeof code === 'number' ? code : 500) ?? 'Unavailable';
-  const text = isJsonObject(status) && typeof message === 'string' ? message : 'the watch reported an error';
+  const text =
+    isJsonObject(status) && typeof message === 'string' ? message.slice(0, 500) : 'the watch reported an error';
   return new KubeError(reason, `watch: ${text}`);
 }
 

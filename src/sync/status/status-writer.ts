@@ -71,7 +71,7 @@ function statusOf(options: StatusWriterOptions): IngesterStatus {
       ...(problem === undefined ? {} : { problem: clean(problem) }),
       ...(problemSince === undefined ? {} : { since: problemSince.toISOString() }),
     },
-    kinds: kinds(),
+    kinds: kinds().map(cleanKind),
     failingObjects: {
       count: failingObjects.count,
       listed: listed.map((each) => ({ ...each, message: clean(each.message) })),
@@ -83,6 +83,12 @@ function statusOf(options: StatusWriterOptions): IngesterStatus {
     spooled: waiting,
     spoolAside: aside,
   };
+}
+
+function cleanKind({ interrupted, ...kind }: KindStatus): KindStatus {
+  return interrupted === undefined
+    ? kind
+    : { ...kind, interrupted: { ...interrupted, reason: clean(interrupted.reason) } };
 }
 
 function shortened(incomplete: IncompleteProto): IncompleteProto {

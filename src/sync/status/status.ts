@@ -24,6 +24,8 @@ export interface KindStatus {
   readonly objects: number;
   /** Whose last attempt failed. */
   readonly failing: number;
+  /** Why nothing is seen of it, where that has lasted. Missing from versions that do not know it. */
+  readonly interrupted?: { readonly since: string; readonly reason: string };
   /** When the API server was last found at an earlier version than before, as after a restore of etcd. */
   readonly wentBack?: WentBack;
 }

@@ -13,8 +13,8 @@ import type { ReflectorSink } from '../../../src/kube/reflector.ts';
 import { asWatched, type WatchedObject } from '../../../src/kube/watched-object.ts';
 import { aModel } from '../../support/objects.ts';
 
-/** What a watch does next: gives an event, breaks with an error, waits for ever, or, at the end of the script, closes. */
-export type Step = WatchEvent | KubeError | 'wait';
+/** What a watch does next: is taken, gives an event, breaks with an error, waits for ever, or, at the end, closes. */
+export type Step = WatchEvent | KubeError | 'taken' | 'wait';
 
 /** A server that answers watches and lists in turn as it was told; without a script it waits, and lists nothing. */
 export class ScriptedClient implements Pick<KubeClient, 'list' | 'newest' | 'watch'> {
@@ -65,8 +65,10 @@ export class ScriptedClient implements Pick<KubeClient, 'list' | 'newest' | 'wat
     this.open += 1;
     try {
       for (const step of this.watchScripts.shift() ?? ['wait' as const]) {
-        if (step === 'wait') await this.#untilAborted(signal);
-        else if (step instanceof KubeError) throw step;
+        if (step === 'wait' || step === 'taken') {
+          yield [];
+          if (step === 'wait') await this.#untilAborted(signal);
+        } else if (step instanceof KubeError) throw step;
         else yield [this.#known(step)];
       }
     } finally {

@@ -15,7 +15,7 @@ async function* arriving(pieces: readonly (string | Error)[]): AsyncGenerator<Bu
   }
 }
 
-/** What was handed out together, by name, and why there is no more. */
+/** What was handed out together, by name, first nothing, and why there is no more. */
 async function read(pieces: readonly (string | Error)[]): Promise<{ arrivals: string[]; error: unknown }> {
   const arrivals: string[] = [];
   try {
@@ -31,19 +31,22 @@ async function read(pieces: readonly (string | Error)[]): Promise<{ arrivals: st
 describe('the stream of a watch', () => {
   it('hands out together what arrives together, and an event in pieces when it is whole', async () => {
     const [start, end] = [line('c').slice(0, 50), line('c').slice(50)];
-    assert.deepEqual(await read([line('a') + line('b') + start, end]), { arrivals: ['a b', 'c'], error: undefined });
+    assert.deepEqual(await read([line('a') + line('b') + start, end]), {
+      arrivals: ['', 'a b', 'c'],
+      error: undefined,
+    });
   });
 
   it('hands out what came before something that is no event, then throws', async () => {
     const { arrivals, error } = await read([`${line('a')}not an event\n${line('b')}`]);
-    assert.deepEqual(arrivals, ['a']);
+    assert.deepEqual(arrivals, ['', 'a']);
     assert.ok(isKubeError(error, 'Unavailable'));
   });
 
   it('hands out what came before an error event, then throws that error', async () => {
     const gone = '{"type":"ERROR","object":{"kind":"Status","code":410,"message":"too old"}}\n';
     const { arrivals, error } = await read([line('a') + gone]);
-    assert.deepEqual(arrivals, ['a']);
+    assert.deepEqual(arrivals, ['', 'a']);
     assert.ok(isKubeError(error, 'Expired'));
   });
 
