@@ -24,7 +24,7 @@ interface Context {
   readonly directory: string;
   readonly rootPassword: string;
   readonly reaper: Reaper;
-  /** Arguments that name its certificate, and what it says that it is. */
+  /** Arguments that name its certificate, and settings of its own. */
   readonly own: readonly string[];
 }
 
@@ -32,12 +32,13 @@ export interface DatabasePlace {
   readonly parentDirectory: string;
   /** Signs its certificate; it has one that no client trusts, or none, unless given. */
   readonly authority: Authority | undefined;
-  readonly saysVersion: string | undefined;
+  /** Options of the server over ours. */
+  readonly settings: Readonly<Record<string, string>> | undefined;
 }
 
 export async function startLocalDatabase(
   programs: DatabasePrograms,
-  { parentDirectory, authority, saysVersion }: DatabasePlace,
+  { parentDirectory, authority, settings = {} }: DatabasePlace,
   preparation: Preparation,
 ): Promise<DatabaseServer> {
   const directory = mkdtempSync(join(parentDirectory, `${programs.flavour}-`));
@@ -53,7 +54,7 @@ export async function startLocalDatabase(
     await createDataDirectory(programs, join(directory, 'data'), preparation);
     const own = [
       ...(authority === undefined ? [] : await writeCertificate(directory, authority)),
-      ...(saysVersion === undefined ? [] : [`--version=${saysVersion}`]),
+      ...Object.entries(settings).map(([option, value]) => `--${option}=${value}`),
     ];
     const context = { programs, directory, rootPassword: randomBytes(18).toString('base64url'), reaper, own };
     const { server, port } = await startOnFreePort(context, preparation.signal);

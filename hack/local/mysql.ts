@@ -19,16 +19,16 @@ export interface DatabaseOptions {
   readonly env?: NodeJS.ProcessEnv;
   /** Signs a certificate of the server for `localhost`. No server of others has one, so one of our own is started. */
   readonly authority?: Authority;
-  /** What a MariaDB of our own says that it is, e.g. `8.0.36`. */
-  readonly saysVersion?: string;
+  /** Options of the server, e.g. `autocommit: 'OFF'`. Then one of our own is started. */
+  readonly settings?: Readonly<Record<string, string>>;
 }
 
 export async function startDatabase(options: DatabaseOptions = {}): Promise<DatabaseServer> {
   const { flavour = 'mysql', progress = progressOnStderr, parentDirectory = tmpdir(), signal } = options;
-  const { env = process.env, authority, saysVersion } = options;
+  const { env = process.env, authority, settings } = options;
   const url = env[flavours[flavour].urlVariable] ?? '';
-  if (url !== '' && authority === undefined && saysVersion === undefined) return externalDatabase(flavour, url);
+  if (url !== '' && authority === undefined && settings === undefined) return externalDatabase(flavour, url);
   const preparation = { env, progress, signal };
   const programs = await findDatabasePrograms(flavour, preparation);
-  return startLocalDatabase(programs, { parentDirectory, authority, saysVersion }, preparation);
+  return startLocalDatabase(programs, { parentDirectory, authority, settings }, preparation);
 }

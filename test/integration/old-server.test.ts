@@ -17,7 +17,7 @@ for (const [saysVersion, reason] of [
     let server: DatabaseServer;
     let database: BundleDatabase;
     before(async () => {
-      server = await startDatabase({ flavour: 'mariadb', saysVersion });
+      server = await startDatabase({ flavour: 'mariadb', settings: { version: saysVersion } });
       database = await createBundleDatabase(server);
     });
     after(() => server.dispose());

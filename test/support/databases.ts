@@ -28,10 +28,13 @@ function optionsFor(server: DatabaseServer, database: BundleDatabase): MysqlOpti
 }
 
 /** A server of its own with every table, for the tests of one file; ended after them. */
-export function useDatabase(flavour: 'mysql' | 'mariadb'): () => TestDatabase {
+export function useDatabase(
+  flavour: 'mysql' | 'mariadb',
+  settings?: Readonly<Record<string, string>>,
+): () => TestDatabase {
   let current: TestDatabase | undefined;
   before(async () => {
-    const server = await startDatabase({ flavour });
+    const server = await startDatabase({ flavour, ...(settings === undefined ? {} : { settings }) });
     const database = await createBundleDatabase(server);
     const options = optionsFor(server, database);
     await migrateAll({ ...options, ...database.migrator });

@@ -93,13 +93,15 @@ const PASSWORD_AGE_MS = 5000;
 
 /**
  * No gap locks, so that replacing the labels of different objects never deadlocks; strict mode, so that nothing is
- * cut or coerced behind our back; one time zone, whatever the server's is.
+ * cut or coerced behind our back; one time zone; reads that are whole and end with their statement, and writes of many
+ * rows. Whatever the server's defaults are, or what its administrator has set for each connection.
  */
 export function sessionSetup({ lockTimeoutMs = LOCK_TIMEOUT_MS }: Pick<MysqlAccess, 'lockTimeoutMs'>): string[] {
   const lockWaitSeconds = Math.max(1, Math.round(lockTimeoutMs / 1000));
   return [
     'SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED',
-    `SET SESSION time_zone = '+00:00', innodb_lock_wait_timeout = ${lockWaitSeconds}, ` +
+    `SET SESSION time_zone = '+00:00', innodb_lock_wait_timeout = ${lockWaitSeconds}, autocommit = 1, ` +
+      'sql_select_limit = 18446744073709551615, sql_safe_updates = 0, sql_big_selects = 1, unique_checks = 1, ' +
       "sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION,ERROR_FOR_DIVISION_BY_ZERO,NO_ZERO_DATE,NO_ZERO_IN_DATE'",
   ];
 }

@@ -22,6 +22,13 @@ const LONG_MS = 24 * 60 * 60 * 1000;
 /** After so long without a byte the system asks whether the other side is still there, and gives up seconds later. */
 const PROBE_AFTER_MS = 10_000;
 
+/**
+ * A server may end long reads, and connections that rest; these reads are of whole tables. Each server takes the other's
+ * setting for a comment.
+ */
+const NO_LIMIT =
+  'SET SESSION wait_timeout = 28800 /*!80000 , max_execution_time = 0 */ /*M!100101 , max_statement_time = 0 */';
+
 export async function openMigrationConnection(access: MysqlAccess): Promise<MigrationConnection> {
   const { host, port, user, database, connectTimeoutMs } = access;
   const connection = await createConnection({
@@ -46,7 +53,7 @@ export async function openMigrationConnection(access: MysqlAccess): Promise<Migr
   connection.on('error', () => undefined);
   const answered = inTime(connection);
   try {
-    for (const statement of sessionSetup(access)) await answered(connection.query(statement), SHORT_MS);
+    for (const statement of [...sessionSetup(access), NO_LIMIT]) await answered(connection.query(statement), SHORT_MS);
     const question = connection.query<RowDataPacket[]>('SELECT @@max_allowed_packet AS packet');
     const [facts] = await answered(question, SHORT_MS);
     return wrap(connection, Number(facts[0]?.['packet']), answered);
