@@ -1,0 +1,224 @@
+// An Ingester resource and its children on the real API server, without pods: what the schema refuses and fills in, which
+// children stay while tasks run, and kinds of children whose definitions come later.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import { parse } from 'yaml';
+import { INGESTER_CRD } from '../../hack/generate/crds/ingester.ts';
+import type { IngesterSpec } from '../../src/api/ingester/spec.ts';
+import { isJsonObject, valueAt } from '../../src/base/json.ts';
+import { type ChildKind, childKinds, jobKind } from '../../src/lifecycle/children/kinds.ts';
+import { contentTypes } from '../support/api-server.ts';
+import { eventually } from '../support/eventually.ts';
+import { type LifecycleHarness, useLifecycleHarness } from '../support/lifecycle-harness.ts';
+
+const crd = join(import.meta.dirname, `../../crds/ingester/${INGESTER_CRD}.yaml`);
+const use = useLifecycleHarness();
+
+const database = { credentialsSecret: 'ingester-mysql' };
+const query = { certificateSecret: 'ingester-tls' };
+const hosts = ['stored.example.com'];
+const snapshots = { database: 'snapshots' };
+const restore = { snapshot: 's', nonce: 'n', replaceDataOf: 'd' };
+const noTasks = { migrate: { disabled: true }, init: { disabled: true } };
+
+/** A rule by what it says, what it refuses, and what is nearest to that and allowed. */
+const rules: readonly (readonly [message: string, wrong: object, right: object])[] = [
+  [
+    'minReplicas must not be above maxReplicas',
+    { components: { sync: { autoscaling: { minReplicas: 3, maxReplicas: 2 } } } },
+    { components: { sync: { autoscaling: { minReplicas: 2, maxReplicas: 2 } } } },
+  ],
+  [
+    'set exactly one of minAvailable and maxUnavailable',
+    { components: { sync: { disruptionBudget: { minAvailable: 1, maxUnavailable: 1 } } } },
+    { components: { sync: { disruptionBudget: { minAvailable: 1 } } } },
+  ],
+  [
+    'set exactly one of ingress and httpRoute',
+    { networking: { hosts, ingress: {}, httpRoute: { parentRefs: [{ name: 'g' }] } } },
+    { networking: { hosts, ingress: {} } },
+  ],
+  [
+    'every clone after the first one finds data; a schedule needs replaceDataOf, the name of the database',
+    { environment: 'Staging', lifecycle: { clone: { sourceSecret: 's', schedule: '0 3 * * *' } } },
+    { environment: 'Staging', lifecycle: { clone: { sourceSecret: 's', schedule: '0 3 * * *', replaceDataOf: 'd' } } },
+  ],
+  [
+    'stateMode Savepoint needs snapshots.database',
+    { lifecycle: { stateMode: 'Savepoint' } },
+    { lifecycle: { stateMode: 'Savepoint', snapshots } },
+  ],
+  ['restore needs snapshots.database', { lifecycle: { restore } }, { lifecycle: { restore, snapshots } }],
+  [
+    'restore needs the tasks migrate, which migrates the snapshot to this version, and init, which compares it with the cluster',
+    { lifecycle: { restore, snapshots, init: { disabled: true } } },
+    { lifecycle: { restore, snapshots, init: { disabled: false } } },
+  ],
+  [
+    'lifecycle.clone overwrites the database; it needs environment Development or Staging',
+    { lifecycle: { clone: { sourceSecret: 's' } } },
+    { environment: 'Development', lifecycle: { clone: { sourceSecret: 's' } } },
+  ],
+];
+
+/** Of every rule about one specification; those about a change compare it with the one before. */
+function messagesIn(schema: unknown): readonly string[] {
+  if (Array.isArray(schema)) return schema.flatMap(messagesIn);
+  if (!isJsonObject(schema)) return [];
+  const own = schema['x-kubernetes-validations'];
+  const here = (Array.isArray(own) ? own : []).flatMap((each) => {
+    const { rule, message } = each as { readonly rule: string; readonly message: string };
+    return rule.includes('oldSelf') ? [] : [message];
+  });
+  return [...here, ...Object.values(schema).flatMap(messagesIn)];
+}
+
+async function dryRun(harness: LifecycleHarness, more: object): Promise<{ status: number; message: string }> {
+  const { status, body } = await harness.api.call({
+    method: 'POST',
+    path: `/apis/ingester.michelangelo.api/v1/namespaces/${harness.namespace}/ingesters?dryRun=All`,
+    body: {
+      apiVersion: 'ingester.michelangelo.api/v1',
+      kind: 'Ingester',
+      metadata: { name: 'one' },
+      spec: { version: '1.0.0', database, ...more },
+    },
+  });
+  return { status, message: body.message ?? '' };
+}
+
+describe('the schema of an Ingester resource', () => {
+  for (const [message, wrong, right] of rules) {
+    it(`refuses it without a webhook, and allows what is nearest to it: ${message}`, async () => {
+      const harness = await use();
+      const refused = await dryRun(harness, wrong);
+      assert.equal(refused.status, 422);
+      assert.ok(refused.message.includes(message), refused.message);
+      const allowed = await dryRun(harness, right);
+      assert.equal(allowed.status, 201, allowed.message);
+    });
+  }
+
+  it('has no rule that is not tried here', () => {
+    const messages = messagesIn(parse(readFileSync(crd, 'utf8')));
+    assert.deepEqual([...new Set(messages)].sort(), rules.map(([message]) => message).sort());
+  });
+
+  it('shows what it fills in, and refuses what is not there, too much, or of another type', async () => {
+    const harness = await use();
+    await harness.ask({ lifecycle: { ...noTasks, snapshots } });
+    const path = `/apis/ingester.michelangelo.api/v1/namespaces/${harness.namespace}/ingesters/one`;
+    const { body } = await harness.api.call({ method: 'GET', path });
+    const stored = body['spec'] as unknown as IngesterSpec;
+    assert.deepEqual([stored.environment, stored.suspend], ['Production', false]);
+    assert.deepEqual([stored.lifecycle?.upgradeMode, stored.lifecycle?.snapshots?.keep], ['Automatic', 10]);
+    for (const wrong of [
+      { database: {} },
+      { environment: 'Test' },
+      { components: { sync: { replicas: 1001 } } },
+      { components: { query: {} } },
+      { lifecycle: { jobRetention: 'Never' } },
+      { lifecycle: { migrate: { maxAttempts: 0 } } },
+    ]) {
+      assert.equal((await dryRun(harness, wrong)).status, 422, JSON.stringify(wrong));
+    }
+  });
+});
+
+const present = async (harness: LifecycleHarness, kind: ChildKind, name: string): Promise<boolean> => {
+  const found = await harness.find(kind, name);
+  // Nothing collects garbage here: what is deleted in the foreground stays, marked.
+  return found !== undefined && found.metadata.deletionTimestamp === undefined;
+};
+
+describe('the children of an Ingester resource', () => {
+  const everything: Partial<IngesterSpec> = {
+    components: {
+      sync: { autoscaling: { maxReplicas: 3 }, disruptionBudget: { maxUnavailable: 1 } },
+      query,
+    },
+    networking: { hosts, ingress: {} },
+    networkPolicy: {},
+  };
+
+  it('that write and serve go before a migration; what leads to them stays', async () => {
+    const harness = await use();
+    const workloads = [
+      [childKinds.deployment, 'one-sync'],
+      [childKinds.deployment, 'one-query'],
+      [childKinds.autoscaler, 'one-sync'],
+      [childKinds.disruptionBudget, 'one-sync'],
+    ] as const;
+    const ways = [
+      [childKinds.service, 'one-query'],
+      [childKinds.ingress, 'one-query'],
+      [childKinds.networkPolicy, 'one-sync'],
+    ] as const;
+    const found = (list: readonly (readonly [ChildKind, string])[]): Promise<readonly boolean[]> =>
+      Promise.all(list.map(([kind, name]) => present(harness, kind, name)));
+    await harness.ask({ ...everything, lifecycle: noTasks });
+    await harness.reconcile(4);
+    assert.deepEqual([...(await found(workloads)), ...(await found(ways))], Array(7).fill(true));
+    await harness.ask({ ...everything, lifecycle: { init: { disabled: true } } });
+    await harness.reconcile(4);
+    assert.deepEqual(await found(workloads), Array(4).fill(false));
+    assert.deepEqual(await found(ways), Array(3).fill(true));
+    // Both Deployments are still there, marked: as long as they are, no task begins.
+    assert.equal((await harness.condition('LifecycleComplete')).reason, 'Quiescing');
+    assert.equal(await harness.find(jobKind, 'one-migrate'), undefined);
+  });
+
+  it('keep the number of replicas that an autoscaler sets, and no other', async () => {
+    const harness = await use();
+    await harness.ask({ ...everything, lifecycle: noTasks });
+    await harness.reconcile(4);
+    const scale = async (name: string, replicas: number): Promise<unknown> => {
+      const deployments = `/apis/apps/v1/namespaces/${harness.namespace}/deployments/${name}`;
+      const call = { method: 'PATCH', body: { spec: { replicas } }, contentType: contentTypes.merge } as const;
+      await harness.api.must({ ...call, path: `${deployments}/scale` });
+      await harness.reconcile(2);
+      return valueAt(await harness.find(childKinds.deployment, name), ['spec', 'replicas']);
+    };
+    assert.deepEqual([await scale('one-sync', 2), await scale('one-query', 2)], [2, 1]);
+  });
+
+  it('of kinds that are not installed are left out, and made when their definition comes', async () => {
+    const harness = await use();
+    const optional = {
+      ...everything,
+      monitoring: {},
+      networking: { hosts, httpRoute: { parentRefs: [{ name: 'g' }] } },
+    };
+    await harness.ask({ ...optional, lifecycle: noTasks });
+    await harness.reconcile(4);
+    const made = (): Promise<readonly boolean[]> =>
+      Promise.all([
+        present(harness, childKinds.serviceMonitor, 'one'),
+        present(harness, childKinds.httpRoute, 'one-query'),
+        present(harness, childKinds.networkPolicy, 'one-query'),
+      ]);
+    assert.deepEqual(await made(), [false, false, true]);
+    for (const { resource, kind } of [childKinds.serviceMonitor, childKinds.httpRoute]) {
+      const { group, version, plural } = resource;
+      const schema = { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } };
+      const body = {
+        apiVersion: 'apiextensions.k8s.io/v1',
+        kind: 'CustomResourceDefinition',
+        metadata: { name: `${plural}.${group}`, annotations: { 'api-approved.kubernetes.io': 'unapproved, a test' } },
+        spec: {
+          ...{ group, scope: 'Namespaced', names: { plural, kind } },
+          versions: [{ name: version, served: true, storage: true, schema }],
+        },
+      };
+      await harness.api.must({ method: 'POST', path: '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', body });
+    }
+    await eventually(async () => {
+      await harness.reconcile(1);
+      assert.deepEqual(await made(), [true, true, true]);
+    }, 30_000);
+    const monitor = await harness.find(childKinds.serviceMonitor, 'one');
+    assert.match(JSON.stringify(monitor), /"path":"\/metrics"/);
+  });
+});
