@@ -2,7 +2,7 @@
 import type { IngesterSpec, TaskName, TaskSpec } from '../../api/ingester/spec.ts';
 import type { LifecycleStatus, StepName } from '../../api/ingester/status.ts';
 import { CodedError } from '../../base/errors.ts';
-import type { JsonValue } from '../../base/json.ts';
+import { type JsonValue, valueAt } from '../../base/json.ts';
 import { desiredCredentials } from './credentials.ts';
 import { imageOf } from './settings.ts';
 import { effectiveStateMode, stateModeInput } from './state-mode.ts';
@@ -160,7 +160,7 @@ export const steps: readonly StepDefinition[] = [
     irreversible: false,
     timeout: '1h',
     enabled: ({ spec }) => isOn(spec, 'init'),
-    inputs: ({ spec }) => json({ ...asked(spec, 'init'), names: spec.kinds?.names }),
+    inputs: ({ spec }) => json({ ...asked(spec, 'init'), names: kindsOf(spec) }),
   },
   {
     name: 'finish',
@@ -192,6 +192,11 @@ export const steps: readonly StepDefinition[] = [
   },
 ];
 
+/** Both ways of naming them; the tables of a kind are made by migrate, and its objects are stored by init. */
+function kindsOf({ kinds, config }: IngesterSpec): unknown {
+  return valueAt(config, ['ingester', 'kinds']) ?? kinds?.names;
+}
+
 function cloneInputs({ spec, lifecycle }: StepContext): JsonValue {
   const { sourceSecret, sourceKeys, excludeKinds, excludeNamespaces, postSQL } = spec.lifecycle?.clone ?? {};
   const tick = lifecycle.lastScheduledAt ?? '';
@@ -203,14 +208,13 @@ function migrateInputs({ spec }: StepContext): JsonValue {
   // Not the Secrets: other credentials for the same database are no reason to migrate it.
   const { host, port, name } = spec.database;
   const database = { host, port, name };
-  const { names, tableNames } = spec.kinds ?? {};
   return json({
     ...asked(spec, 'migrate'),
     version: spec.version,
     image: imageOf(spec),
     database,
-    names,
-    tableNames,
+    names: kindsOf(spec),
+    tableNames: spec.kinds?.tableNames,
   });
 }
 

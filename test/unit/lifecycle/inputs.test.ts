@@ -45,6 +45,8 @@ describe('a task', () => {
     ['another port', withDatabase({ port: 3307 }), all.slice(1)],
     ['another database', withDatabase({ name: 'd' }), all.slice(1)],
     ['other kinds', { ...spec, kinds: { names: ['Model'] } }, all.slice(1)],
+    ['other kinds in the configuration', { ...spec, config: { ingester: { kinds: ['Model'] } } }, all.slice(1)],
+    ['what else is in the configuration', { ...spec, config: { ingester: { concurrentReconciles: 3 } } }, []],
     ['the command of migrate', withLifecycle({ migrate: { command: ['m'] } }), all.slice(1)],
     ['the trigger of migrate', withLifecycle({ migrate: { trigger: 'x' } }), all.slice(1)],
     [
