@@ -133,6 +133,35 @@ const present = async (harness: LifecycleHarness, kind: ChildKind, name: string)
   return found !== undefined && found.metadata.deletionTimestamp === undefined;
 };
 
+/** What the garbage collector does once all dependants are gone. */
+async function collect({ client, namespace }: LifecycleHarness, { resource }: ChildKind, name: string): Promise<void> {
+  await client.mergePatch({ resource, namespace, name }, { metadata: { finalizers: null } });
+}
+
+/** A pod such as the ReplicaSet of a component makes; the path that it is found at. */
+async function aPodOf({ api, namespace }: LifecycleHarness, component: string): Promise<string> {
+  const core = `/api/v1/namespaces/${namespace}`;
+  const account = { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'default' } };
+  await api.call({ method: 'POST', path: `${core}/serviceaccounts`, body: account });
+  const name = `one-${component}-5d8f-x`;
+  const owner = {
+    apiVersion: 'apps/v1',
+    kind: 'ReplicaSet',
+    name: `one-${component}-5d8f`,
+    uid: 'r',
+    controller: true,
+  };
+  const labels = { 'michelangelo/ingester': 'one', 'app.kubernetes.io/component': component };
+  const containers = [{ name: 'c', image: 'any' }];
+  const metadata = { name, labels, ownerReferences: [owner] };
+  await api.must({
+    method: 'POST',
+    path: `${core}/pods`,
+    body: { apiVersion: 'v1', kind: 'Pod', metadata, spec: { containers } },
+  });
+  return `${core}/pods/${name}`;
+}
+
 describe('the children of an Ingester resource', () => {
   const everything: Partial<IngesterSpec> = {
     components: {
@@ -168,6 +197,29 @@ describe('the children of an Ingester resource', () => {
     // Both Deployments are still there, marked: as long as they are, no task begins.
     assert.equal((await harness.condition('LifecycleComplete')).reason, 'Quiescing');
     assert.equal(await harness.find(jobKind, 'one-migrate'), undefined);
+  });
+
+  it('hold up the first task while one of their pods is left, which is told in time, and no longer', async () => {
+    const harness = await use();
+    await harness.ask({ components: { sync: {} }, lifecycle: noTasks });
+    await harness.reconcile(4);
+    const pod = await aPodOf(harness, 'sync');
+    // The component goes in the same edit.
+    const lifecycle = { init: { disabled: true }, quiesceTimeout: '1s' };
+    await harness.ask({ components: {}, lifecycle });
+    await harness.reconcile(2);
+    await collect(harness, childKinds.deployment, 'one-sync');
+    await eventually(async () => {
+      await harness.reconcile(1);
+      assert.equal(await harness.find(childKinds.deployment, 'one-sync'), undefined);
+      const { reason, message } = await harness.condition('LifecycleComplete');
+      assert.equal(reason, 'QuiesceStuck');
+      assert.match(message, /kubectl get pods -l michelangelo\/ingester/);
+    }, 30_000);
+    assert.equal(await harness.find(jobKind, 'one-migrate'), undefined);
+    await harness.api.must({ method: 'DELETE', path: pod, body: { gracePeriodSeconds: 0 } });
+    await harness.reconcile(3);
+    assert.notEqual(await harness.find(jobKind, 'one-migrate'), undefined);
   });
 
   it('keep the number of replicas that an autoscaler sets, and no other', async () => {

@@ -29,3 +29,18 @@ it('the lifecycle controller that is told nothing by the API server is not ready
   stop.abort();
   await Promise.all(running);
 });
+
+it('the lifecycle controller watches one namespace, and of children only those of Ingester resources', async () => {
+  const [clock, client, stop] = [new FakeClock(), new ScriptedClient(), new AbortController()];
+  client.listScripts.push(...Array.from({ length: 4 }, () => 'wait' as const));
+  const logger = new RecordingLogger();
+  const watchdog = createWatchdog(clock, logger, createMetrics());
+  const watching = watchForLifecycle({ client, clock, logger, namespace: 'ns', watchdog });
+  const running = watching.map(({ informer }) => informer.run(stop.signal));
+  await clock.advance(0);
+  const selections = client.lists.map(({ namespace, labelSelector }) => [namespace, labelSelector]);
+  const children = Array.from({ length: watching.length - 1 }, () => ['ns', 'michelangelo/ingester']);
+  assert.deepEqual(selections, [['ns', undefined], ...children]);
+  stop.abort();
+  await Promise.all(running);
+});

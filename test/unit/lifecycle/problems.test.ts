@@ -43,6 +43,16 @@ describe('why a pod does not start', () => {
     assert.deepEqual(endOf(withState({ terminated })), { exitCode: 137, message: 'OOMKilled: copying rows' });
   });
 
+  it('names an init container that crashes again and again, and a pod for which there is no node', () => {
+    const waiting = { waiting: { reason: 'CrashLoopBackOff', message: 'back-off' } };
+    const states = [{ name: 'first', state: waiting }];
+    const others = [{ name: 'task', state: { waiting: { reason: 'PodInitializing' } } }];
+    const pod = aPod({ phase: 'Pending', initContainerStatuses: states, containerStatuses: others });
+    assert.equal(waitingProblem(pod), 'one-init-x: CrashLoopBackOff back-off');
+    const conditions = [{ type: 'PodScheduled', reason: 'Unschedulable', message: 'no node has the memory' }];
+    assert.equal(waitingProblem(aPod({ conditions })), 'one-init-x: Unschedulable no node has the memory');
+  });
+
   it('is what the program said last, where it ended by itself', () => {
     const terminated = { reason: 'Error', exitCode: 1, message: 'no room\n' };
     assert.deepEqual(endOf(withState({ terminated })), { exitCode: 1, message: 'no room' });
