@@ -3,42 +3,18 @@
 // those in test/kind by "npm run kind".
 import { spawn, spawnSync } from 'node:child_process';
 import { globSync, mkdtempSync, rmSync } from 'node:fs';
-import { availableParallelism, tmpdir } from 'node:os';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buildProgram } from '../hack/build/program.ts';
 import { findGoProgram, goPrograms } from '../hack/local/go-program.ts';
 import { preparePrograms, prepareServers } from '../hack/local/prepare.ts';
 import { progressOnStderr } from '../hack/local/progress.ts';
 import { memoryFolder } from './support/memory-folder.ts';
+import { apart, type Suite, suites } from './support/suites.ts';
 import { type FileResults, filesToRepeat, runTestFiles, runTestFilesTogether } from './support/test-files.ts';
 
 const root = join(import.meta.dirname, '..');
 const wanted = process.argv.slice(2).filter((argument) => argument !== '--');
-
-interface Suite {
-  readonly files: readonly string[];
-  /** Its tests start servers, and what fails in them may run a second time. */
-  readonly servers: boolean;
-  /** Its files share processes. */
-  readonly together?: boolean;
-  readonly concurrency: number;
-}
-
-const processors = availableParallelism();
-/** Tests of servers wait for them a third of the time. */
-const withServers = { servers: true, concurrency: processors + 1 };
-
-/** From the fastest to the slowest. */
-const suites: readonly (Omit<Suite, 'files'> & { readonly folders: readonly string[] })[] = [
-  { folders: ['unit'], servers: false, together: true, concurrency: processors },
-  { folders: ['property'], servers: false, concurrency: processors },
-  { folders: ['contract', 'integration'], ...withServers },
-  { folders: ['e2e', 'attack'], ...withServers },
-  { folders: ['gitops'], servers: true, concurrency: 1 },
-  { folders: ['kind'], servers: true, concurrency: 1 },
-];
-/** They need what not every machine has, and have runs of their own. */
-const apart: readonly string[] = ['gitops', 'kind'];
 
 /** Those that take minutes begin, so that none is left alone at the end. */
 const slow =
@@ -85,7 +61,7 @@ const took = new Map<string, number>();
 /** So many of the slowest files are named at the end. */
 const NAMED = 10;
 
-type Run = Pick<Suite, 'files' | 'concurrency' | 'together'>;
+type Run = Omit<Suite, 'folders' | 'servers'> & { readonly files: readonly string[] };
 
 async function results(title: string, { files, concurrency, together = false }: Run): Promise<FileResults> {
   announce(title);
@@ -96,8 +72,10 @@ async function results(title: string, { files, concurrency, together = false }: 
 }
 
 /** Runs one suite to its end, or ends the program. Returns the files that passed only the second time. */
-async function runSuite(title: string, suite: Suite): Promise<readonly string[]> {
-  const { servers } = suite;
+async function runSuite(
+  title: string,
+  { servers, ...suite }: Run & Pick<Suite, 'servers'>,
+): Promise<readonly string[]> {
   const first = await results(title, suite);
   if (first.passed) return [];
   const repeated = servers && wanted.length === 0 ? filesToRepeat(first.failed) : [];
