@@ -1,5 +1,6 @@
 // The CustomResourceDefinition of the resource that describes an installation, from the table of its fields.
 import { stringify } from 'yaml';
+import { type LastingField, lastingFields } from '../../../src/api/ingester/lasting-fields.ts';
 import { openApi } from '../../../src/api/ingester/schema.ts';
 import { INGESTER_GROUP, INGESTER_KIND, INGESTER_PLURAL, INGESTER_VERSION } from '../../../src/api/ingester/spec.ts';
 import { specSchema } from '../../../src/api/ingester/spec-schema.ts';
@@ -95,10 +96,31 @@ function ingesterCrd(): object {
                 spec: openApi(specSchema),
                 status,
               },
+              'x-kubernetes-validations': lastingRules(),
             },
           },
         },
       ],
     },
   };
+}
+
+/** Rules of the whole object: whether it has run is in its status. */
+function lastingRules(): readonly object[] {
+  const ran = 'has(oldSelf.status) && has(oldSelf.status.version)';
+  return lastingFields.map((field) => {
+    const [before, after] = [inCel('oldSelf', field), inCel('self', field)];
+    const same = [`${after} == ${before}`, ...(field.always === undefined ? [] : [`${after} == '${field.always}'`])];
+    return {
+      rule: `!(${ran}) || ${same.join(' || ')}`,
+      message: field.message,
+      fieldPath: `.spec.${field.path.join('.')}`,
+      reason: 'FieldValueForbidden',
+    };
+  });
+}
+
+function inCel(object: string, { path: [group, name], initial }: LastingField): string {
+  const at = `${object}.spec.${group}`;
+  return `(has(${at}) && has(${at}.${name}) ? ${at}.${name} : '${initial}')`;
 }

@@ -112,7 +112,11 @@ export const specSchema: Group<IngesterSpec> = {
           whole(1, 65_535),
           'Port of the MySQL server. Default: the key port of credentialsSecret.',
         ),
-        name: leaf('upgrade', name, 'Name of the database. Default: the key database of credentialsSecret.'),
+        name: leaf(
+          'upgrade',
+          name,
+          'Name of the database. Default: the key database of credentialsSecret. Cannot change after the first success.',
+        ),
         createDatabase: leaf(
           'ignore',
           flag,
@@ -162,7 +166,7 @@ export const specSchema: Group<IngesterSpec> = {
         tableNames: leaf(
           'upgrade',
           oneOf('auto', 'lowercase', 'snake_case'),
-          'Naming of the tables: as the database has them, pipeline_run where it is new (auto, the default); pipelinerun (lowercase); pipeline_run (snake_case).',
+          'Naming of the tables: as the database has them, pipeline_run where it is new (auto, the default); pipelinerun (lowercase); pipeline_run (snake_case). After the first success it can only become auto.',
         ),
         concurrency: leaf('upgrade', whole(1, 1000), 'Maximum concurrent reconciles of one kind.'),
         concurrencyByKind: leaf(

@@ -11,11 +11,10 @@ import type { KubeClient } from '../../kube/client.ts';
 import { isKubeError } from '../../kube/errors.ts';
 import { type DryRun, dryRun, type Explanation, explain } from '../../lifecycle/plan/explain.ts';
 import { plan } from '../../lifecycle/plan/plan.ts';
-import { problemsOf } from '../../lifecycle/plan/validate.ts';
 import { takenNames } from '../../lifecycle/reconcile/desired-children.ts';
 import { observe } from '../../lifecycle/reconcile/observe.ts';
-import { forbiddenIn, readPermitted } from '../../lifecycle/reconcile/permitted.ts';
-import { ingesters, planInput } from '../../lifecycle/reconcile/reconciler.ts';
+import { readPermitted } from '../../lifecycle/reconcile/permitted.ts';
+import { ingesters, planInput, problemsIn } from '../../lifecycle/reconcile/reconciler.ts';
 import { commandClient } from '../kube-client.ts';
 
 export interface ExplainRun {
@@ -55,7 +54,7 @@ export async function runExplain(
     const { spec, problems } = await asStored(client, object, manifest);
     return {
       ...report,
-      dryRun: dryRun(input, spec, [...problems, ...problemsOf(name, spec), ...forbiddenIn(spec, permitted)]),
+      dryRun: dryRun(input, spec, [...problems, ...problemsIn(parent, spec, { status: input.status, permitted })]),
     };
   } finally {
     await client.close();

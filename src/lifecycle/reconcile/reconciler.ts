@@ -1,4 +1,5 @@
 // One reconcile of one Ingester resource: observe, plan, write the status, apply.
+import { lastingProblems } from '../../api/ingester/lasting-fields.ts';
 import type { Permitted } from '../../api/ingester/permitted.ts';
 import { INGESTER_GROUP, INGESTER_PLURAL, INGESTER_VERSION, type IngesterSpec } from '../../api/ingester/spec.ts';
 import { type IngesterStatus, stepNames, topPhases } from '../../api/ingester/status.ts';
@@ -152,8 +153,8 @@ export function planInput(
 ): PlanInput {
   const spec = object['spec'];
   const asked = isJsonObject(spec) ? (spec as unknown as IngesterSpec) : undefined;
-  const problems =
-    asked === undefined ? ['spec: missing'] : [...problemsOf(parent.name, asked), ...forbiddenIn(asked, permitted)];
+  const status = permittedStatus(statusOf(object), permitted);
+  const problems = asked === undefined ? ['spec: missing'] : problemsIn(parent, asked, { status, permitted });
   return {
     ...rest,
     uid: parent.uid,
@@ -162,12 +163,22 @@ export function planInput(
     spec: problems.length > 0 ? undefined : asked,
     problems,
     suspended: valueAt(spec, ['suspend']) === true,
-    status: permittedStatus(statusOf(object), permitted),
+    status,
     rendered: {
       component: (name, of) => appliedHash(parent, of, name),
       pod: (job) => podHash(parent, job),
     },
   };
+}
+
+/** All that keeps this specification from becoming the target, each with its path. */
+export function problemsIn(
+  { name }: Pick<Parent, 'name'>,
+  asked: IngesterSpec,
+  { status, permitted }: { readonly status: IngesterStatus; readonly permitted: Permitted },
+): readonly string[] {
+  const lasting = lastingProblems(status.stable?.spec, asked);
+  return [...problemsOf(name, asked), ...lasting, ...forbiddenIn(asked, permitted)];
 }
 
 export function statusOf(object: KubernetesObject): IngesterStatus {

@@ -76,6 +76,23 @@ const noTasks = { migrate: { disabled: true }, init: { disabled: true } };
 const seen = { lifecycle: noLifecycle };
 
 describe('a reconcile', () => {
+  it('goes on with the database that ran, where a specification with another one was stored under an older CRD', async () => {
+    const ran = {
+      version: '1.0.0',
+      database: { credentialsSecret: 'ingester-mysql', name: 'before' },
+      lifecycle: noTasks,
+    };
+    const { reconcile, status } = setUp(noTasks, {
+      ...seen,
+      target: { spec: ran, generation: 0 },
+      stable: { spec: ran, generation: 0 },
+    });
+    await reconcile(3);
+    const condition = status().conditions?.find(({ type }) => type === 'SpecValid');
+    assert.match(condition?.message ?? '', /spec\.database\.name: the database cannot be another one/);
+    assert.deepEqual([condition?.status, status().target?.spec.database.name], ['False', 'before']);
+  });
+
   it('leaves an object alone that has the name of a child and another owner, and reports it', async () => {
     const { server, reasons, reconcile, status } = setUp(noTasks, seen);
     const foreign = server

@@ -1,0 +1,34 @@
+// What the API server makes of an Ingester resource, and the controller of what the API server has: nothing runs the pods.
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { DatabaseSpec, IngesterSpec } from '../../src/api/ingester/spec.ts';
+import { useLifecycleHarness } from '../support/lifecycle-harness.ts';
+
+const use = useLifecycleHarness();
+const noTasks = { migrate: { disabled: true }, init: { disabled: true } };
+
+describe('which data an Ingester resource has', () => {
+  const secret = { credentialsSecret: 'ingester-mysql' };
+  const asked = (database: Partial<DatabaseSpec>, kinds?: IngesterSpec['kinds']): Partial<IngesterSpec> => {
+    return { lifecycle: noTasks, database: { ...secret, ...database }, ...(kinds === undefined ? {} : { kinds }) };
+  };
+
+  it('may be corrected until it has run, and is refused afterwards with what to do instead', async () => {
+    const harness = await use();
+    await harness.ask(asked({ name: 'typo' }));
+    await harness.ask(asked({ name: 'right' }, { tableNames: 'lowercase' }));
+    await harness.reconcile(6);
+    assert.equal((await harness.status()).version, '1.0.0');
+    const tables = { tableNames: 'lowercase' } as const;
+    const database = /spec\.database\.name: .*cannot be another one after the first success: .*delete the Ingester and/;
+    await assert.rejects(harness.ask(asked({ name: 'another' }, tables)), database);
+    await assert.rejects(harness.ask(asked({}, tables)), database);
+    const names = /spec\.kinds\.tableNames: .*cannot get other names after the first success: .*set it to auto/;
+    await assert.rejects(harness.ask(asked({ name: 'right' }, { tableNames: 'snake_case' })), names);
+    // Another server may have the same database, and auto takes the tables as they are.
+    await harness.ask(asked({ name: 'right', host: 'moved' }, tables));
+    await harness.ask(asked({ name: 'right', host: 'moved' }, { tableNames: 'auto' }));
+    await harness.ask(asked({ name: 'right', host: 'moved' }));
+    await assert.rejects(harness.ask(asked({ name: 'right', host: 'moved' }, tables)), names);
+  });
+});
