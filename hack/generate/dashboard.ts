@@ -21,6 +21,14 @@ function quantiles(metric: string, selector: string, by: string): Panel['queries
   }));
 }
 
+/** Of work that is too rare for a rate over a few minutes. */
+function meanOfADay(work: string, by: string): string {
+  const group = by === '' ? '' : ` by (${by})`;
+  const of = (part: string): string =>
+    `sum${group} (increase(ingester_lifecycle_${work}_duration_seconds_${part}[1d]))`;
+  return `${of('sum')} / (${of('count')} > 0)`;
+}
+
 function one(expr: string, legend: string): Panel['queries'] {
   return [{ expr, legend }];
 }
@@ -249,6 +257,29 @@ const rows: readonly { readonly title: string; readonly panels: readonly Panel[]
         unit: 'dateTimeFromNow',
         stat: true,
         queries: one('max by (name) (ingester_lifecycle_snapshot_missed_timestamp_seconds > 0) * 1000', '{{name}}'),
+      },
+    ],
+  },
+  {
+    title: 'How long the lifecycle takes, mean of a day',
+    panels: [
+      {
+        title: 'Tasks',
+        description: 'Of each run.',
+        unit: 's',
+        queries: one(meanOfADay('task', 'task, outcome'), '{{task}} {{outcome}}'),
+      },
+      {
+        title: 'Quiesces',
+        description: 'Until no pod of a component is left.',
+        unit: 's',
+        queries: one(meanOfADay('quiesce', ''), 'quiesce'),
+      },
+      {
+        title: 'Changes',
+        description: 'Installations, upgrades, other changes and rollbacks as a whole.',
+        unit: 's',
+        queries: one(meanOfADay('change', 'kind, outcome'), '{{kind}} {{outcome}}'),
       },
     ],
   },

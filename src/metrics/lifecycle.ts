@@ -1,4 +1,4 @@
-import { Gauge, type Registry } from 'prom-client';
+import { Gauge, Histogram, type Registry } from 'prom-client';
 
 /** How an Ingester resource is doing, as its status says it. */
 export interface LifecycleReading {
@@ -15,6 +15,24 @@ export interface LifecycleReading {
   readonly snapshotMissedSince: Date | undefined;
 }
 
+/** Work that is over, and how long it took. */
+export type EndedWork =
+  | {
+      readonly work: 'task';
+      readonly task: string;
+      readonly outcome: 'succeeded' | 'failed';
+      readonly seconds: number;
+    }
+  | { readonly work: 'quiesce'; readonly seconds: number }
+  | {
+      readonly work: 'change';
+      readonly kind: string;
+      readonly outcome: 'succeeded' | 'failed';
+      readonly seconds: number;
+    };
+
+const BUCKETS = [1, 5, 15, 60, 300, 900, 3600, 10_800];
+
 export class LifecycleMetrics {
   readonly #phase: Gauge<'name' | 'phase'>;
   readonly #attempts: Gauge<'name' | 'task'>;
@@ -22,6 +40,9 @@ export class LifecycleMetrics {
   readonly #unavailable: Gauge<'name'>;
   readonly #snapshot: Gauge<'name'>;
   readonly #missed: Gauge<'name'>;
+  readonly #tasks: Histogram<'task' | 'outcome'>;
+  readonly #quiesces: Histogram;
+  readonly #changes: Histogram<'kind' | 'outcome'>;
 
   constructor(registry: Registry) {
     const registers = [registry];
@@ -61,6 +82,40 @@ export class LifecycleMetrics {
       labelNames: ['name'],
       registers,
     });
+    const buckets = BUCKETS;
+    this.#tasks = new Histogram({
+      name: 'ingester_lifecycle_task_duration_seconds',
+      help: 'Time of one run of a task, by outcome; runs that were replaced are left out',
+      labelNames: ['task', 'outcome'],
+      buckets,
+      registers,
+    });
+    this.#quiesces = new Histogram({
+      name: 'ingester_lifecycle_quiesce_duration_seconds',
+      help: 'Time from the start of a quiesce until no pod of a component is left',
+      buckets,
+      registers,
+    });
+    this.#changes = new Histogram({
+      name: 'ingester_lifecycle_change_duration_seconds',
+      help: 'Time of a whole change (Install, Upgrade, Change, Rollback), by outcome',
+      labelNames: ['kind', 'outcome'],
+      buckets,
+      registers,
+    });
+  }
+
+  /** Called when the status says so. */
+  ended(ended: EndedWork): void {
+    const { seconds } = ended;
+    switch (ended.work) {
+      case 'task':
+        return this.#tasks.observe({ task: ended.task, outcome: ended.outcome }, seconds);
+      case 'quiesce':
+        return this.#quiesces.observe(seconds);
+      case 'change':
+        return this.#changes.observe({ kind: ended.kind, outcome: ended.outcome }, seconds);
+    }
   }
 
   /** Every phase and task has its series from the first reconcile on. */

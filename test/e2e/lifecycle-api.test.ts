@@ -32,3 +32,23 @@ describe('which data an Ingester resource has', () => {
     await assert.rejects(harness.ask(asked({ name: 'right', host: 'moved' }, tables)), names);
   });
 });
+
+describe('the phases of an Ingester resource', () => {
+  it('are in its status with time and reason, the newest 20 of them', async () => {
+    const harness = await use();
+    await harness.ask({ lifecycle: noTasks });
+    await harness.reconcile(6);
+    const ways = async (): Promise<readonly string[]> => {
+      const { transitions = [] } = await harness.status();
+      return transitions.map(({ from = '-', to, reason }) => `${from} > ${to}: ${reason}`);
+    };
+    assert.deepEqual(await ways(), ['- > Running: LifecycleComplete']);
+    for (let turn = 0; turn < 22; turn += 1) {
+      await harness.ask({ lifecycle: noTasks, suspend: turn % 2 === 0 });
+      await harness.reconcile(1);
+    }
+    const last = await ways();
+    assert.equal(last.length, 20);
+    assert.deepEqual(last.slice(-2), ['Running > Suspended: Suspended', 'Suspended > Running: LifecycleComplete']);
+  });
+});

@@ -55,7 +55,7 @@ export class LifecycleHarness {
       client,
       clock: systemClock,
       events: { record: () => undefined },
-      metrics: { forResource: () => ({ read: () => undefined, gone: () => undefined }) },
+      metrics: { forResource: () => ({ read: () => undefined, gone: () => undefined }), ended: () => undefined },
       record: { migratedVersion: () => Promise.resolve(undefined), writeVersion: () => Promise.resolve() },
       canary: { seen: () => undefined, gone: () => undefined },
       repository: () => Promise.resolve('michelangelo-ingester'),

@@ -5,6 +5,7 @@ import { openApi } from '../../../src/api/ingester/schema.ts';
 import { INGESTER_GROUP, INGESTER_KIND, INGESTER_PLURAL, INGESTER_VERSION } from '../../../src/api/ingester/spec.ts';
 import { specSchema } from '../../../src/api/ingester/spec-schema.ts';
 import { topPhases } from '../../../src/api/ingester/status.ts';
+import { KEPT_TRANSITIONS } from '../../../src/lifecycle/plan/transitions.ts';
 import { generatedNotice, type Output } from '../output.ts';
 
 export const INGESTER_CRD = `${INGESTER_PLURAL}.${INGESTER_GROUP}`;
@@ -30,6 +31,17 @@ const condition = {
   },
 };
 
+const transition = {
+  type: 'object',
+  required: ['to', 'time', 'reason'],
+  properties: {
+    from: { type: 'string', enum: [...topPhases] },
+    to: { type: 'string', enum: [...topPhases] },
+    time: { type: 'string' },
+    reason: { type: 'string' },
+  },
+};
+
 const status = {
   type: 'object',
   description: 'What the lifecycle remembers and sees. Written by it alone.',
@@ -52,6 +64,12 @@ const status = {
       items: condition,
       'x-kubernetes-list-type': 'map',
       'x-kubernetes-list-map-keys': ['type'],
+    },
+    transitions: {
+      type: 'array',
+      description: 'The newest changes of the phase, in their order.',
+      maxItems: KEPT_TRANSITIONS,
+      items: transition,
     },
   },
 };

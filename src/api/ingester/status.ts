@@ -156,6 +156,16 @@ export interface Condition {
   readonly observedGeneration: number;
 }
 
+/** From one phase to another. */
+export interface Transition {
+  /** Undefined: the first one. */
+  readonly from?: TopPhase;
+  readonly to: TopPhase;
+  readonly time: string;
+  /** That of the condition which explains the phase. */
+  readonly reason: string;
+}
+
 export interface IngesterStatus {
   readonly observedGeneration?: number;
   readonly phase?: TopPhase;
@@ -169,4 +179,6 @@ export interface IngesterStatus {
   readonly lifecycle?: LifecycleStatus;
   readonly components?: Readonly<Partial<Record<ComponentName, ComponentStatus>>>;
   readonly conditions?: readonly Condition[];
+  /** The newest ones, in their order. */
+  readonly transitions?: readonly Transition[];
 }

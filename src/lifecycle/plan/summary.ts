@@ -12,6 +12,7 @@ import type { Refusal } from './approval.ts';
 import type { ObservedComponent, ObservedState } from './observed.ts';
 import type { Due } from './pending.ts';
 import { milliseconds } from './settings.ts';
+import { noteTransition } from './transitions.ts';
 
 export interface SummaryInput {
   readonly generation: number;
@@ -36,7 +37,7 @@ export function summarize(input: SummaryInput): IngesterStatus {
     present.reduce((all, one) => all + count(one), 0);
   const counted = input.suspended ? Object.values(observed.components).filter(({ exists }) => exists) : present;
   const desired = counted.reduce((all, { desired: one }) => all + one, 0);
-  return {
+  const shown: IngesterStatus = {
     ...next,
     observedGeneration: generation,
     phase: phaseOf(input, present),
@@ -45,6 +46,7 @@ export function summarize(input: SummaryInput): IngesterStatus {
     ...(next.lifecycle === undefined ? {} : { lifecycle: shownPhase(next.lifecycle, input.refusal) }),
     conditions: conditionsOf(input, present),
   };
+  return { ...shown, transitions: noteTransition(input.status, shown, input.now) };
 }
 
 /** While no attempt is under way, the phase shows why a change is held back. */

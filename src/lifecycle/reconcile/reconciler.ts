@@ -15,6 +15,7 @@ import { appliedHash } from '../children/components.ts';
 import { podHash } from '../children/jobs.ts';
 import type { Parent } from '../children/names.ts';
 import { type Plan, type PlanInput, plan } from '../plan/plan.ts';
+import { endedBetween } from '../plan/transitions.ts';
 import { problemsOf } from '../plan/validate.ts';
 import { applyDesiredState } from './apply.ts';
 import { type Canary, isCanary } from './canary.ts';
@@ -30,7 +31,7 @@ export interface LifecycleOptions {
   readonly client: KubeClient;
   readonly clock: Clock;
   readonly events: Pick<EventRecorder, 'record'>;
-  readonly metrics: Pick<LifecycleMetrics, 'forResource'>;
+  readonly metrics: Pick<LifecycleMetrics, 'forResource' | 'ended'>;
   readonly record: Pick<MigrationRecord, 'migratedVersion' | 'writeVersion'>;
   readonly canary: Pick<Canary, 'seen' | 'gone'>;
   /** The repository of the image that this program runs from; undefined where that is not known. */
@@ -80,6 +81,9 @@ export class LifecycleReconciler {
     const { made, taken } = await this.#plan(input, parent, observation);
     await this.#options.record.writeVersion(parent, made.status.migratedVersion);
     const written = await this.#writeStatus(ref, object, made.status);
+    for (const ended of endedBetween(input.status.lifecycle, made.status.lifecycle, now)) {
+      this.#options.metrics.ended(ended);
+    }
     metrics.read(readingOf(made.status));
     for (const event of made.events) {
       events.record(object, { type: event.type, reason: event.reason, action: 'Lifecycle', note: event.note });

@@ -45,7 +45,7 @@ function setUp(lifecycle: object = {}, known: object = {}, recordedVersion?: str
     client: server,
     clock: new FakeClock(),
     events: { record: (_, { reason }) => void reasons.push(reason) },
-    metrics: { forResource: () => ({ read: () => undefined, gone: () => undefined }) },
+    metrics: { forResource: () => ({ read: () => undefined, gone: () => undefined }), ended: () => undefined },
     record: { migratedVersion: () => Promise.resolve(recordedVersion), writeVersion: () => Promise.resolve() },
     canary: { seen: (key) => void touched.push(key), gone: () => undefined },
     repository: () => Promise.resolve('michelangelo-ingester'),
