@@ -107,15 +107,10 @@ export class LifecycleMetrics {
 
   /** Called when the status says so. */
   ended(ended: EndedWork): void {
-    const { seconds } = ended;
-    switch (ended.work) {
-      case 'task':
-        return this.#tasks.observe({ task: ended.task, outcome: ended.outcome }, seconds);
-      case 'quiesce':
-        return this.#quiesces.observe(seconds);
-      case 'change':
-        return this.#changes.observe({ kind: ended.kind, outcome: ended.outcome }, seconds);
-    }
+    const { work, seconds } = ended;
+    if (work === 'task') this.#tasks.observe({ task: ended.task, outcome: ended.outcome }, seconds);
+    else if (work === 'change') this.#changes.observe({ kind: ended.kind, outcome: ended.outcome }, seconds);
+    else this.#quiesces.observe(seconds);
   }
 
   /** Every phase and task has its series from the first reconcile on. */

@@ -42,7 +42,8 @@ describe('the phases of an Ingester resource', () => {
       const { transitions = [] } = await harness.status();
       return transitions.map(({ from = '-', to, reason }) => `${from} > ${to}: ${reason}`);
     };
-    assert.deepEqual(await ways(), ['- > Running: LifecycleComplete']);
+    const installed = ['- > Initializing: ComponentsUpdating', 'Initializing > Running: LifecycleComplete'];
+    assert.deepEqual(await ways(), installed);
     for (let turn = 0; turn < 22; turn += 1) {
       await harness.ask({ lifecycle: noTasks, suspend: turn % 2 === 0 });
       await harness.reconcile(1);

@@ -125,7 +125,7 @@ function refuseDowngrade(input: ApprovalInput): Refusal {
     `spec.version ${version} ${unordered ? 'cannot be compared with' : 'is older than'} the migrated ${migrated}. ` +
     'Set it forward again, or permit this one way: ' +
     `kubectl annotate ingester <name> ${ALLOW_DOWNGRADE_ANNOTATION}=${downgradeWay(migrated, version)}`;
-  input.emit({ type: 'Warning', reason: 'DowngradeBlocked', note: message });
+  input.emit({ reason: 'DowngradeBlocked', note: message });
   return { kind: 'Blocked', reason: 'DowngradeBlocked', message };
 }
 
@@ -145,7 +145,6 @@ function supervised(input: ApprovalInput, current: Target): ApprovalResult {
   if (known === undefined || !isSameWay(known, request)) return ask(input, current, request);
   if (known.decision === undefined && isExpired(input, known)) {
     emit({
-      type: 'Warning',
       reason: 'ApprovalExpired',
       note: 'no decision before approvalTimeout; a new request with a new token is made',
     });
@@ -163,7 +162,7 @@ function isExpired({ asked, now }: ApprovalInput, { requestedAt }: Upgrade): boo
 }
 
 function ask(input: ApprovalInput, current: Target, request: Upgrade): ApprovalResult {
-  input.emit({ type: 'Normal', reason: 'ApprovalRequested', note: approvalHint(request) });
+  input.emit({ reason: 'ApprovalRequested', note: approvalHint(request) });
   return waiting(input, current, request);
 }
 
@@ -172,11 +171,11 @@ function decide(input: ApprovalInput, current: Target, known: Upgrade): Approval
   if (known.decision === 'Rejected') return waiting(input, current, known);
   const way = `${known.fromVersion} to ${known.toVersion}`;
   if (known.decision === 'Approved' || annotations[APPROVE_UPGRADE_ANNOTATION] === known.token) {
-    emit({ type: 'Normal', reason: 'UpgradeApproved', note: `${way} was approved` });
+    emit({ reason: 'UpgradeApproved', note: `${way} was approved` });
     return { target: asked, upgrade: { ...known, decision: 'Approved' } };
   }
   if (annotations[REJECT_UPGRADE_ANNOTATION] !== known.token) return waiting(input, current, known);
-  emit({ type: 'Normal', reason: 'UpgradeRejected', note: `${way} was rejected` });
+  emit({ reason: 'UpgradeRejected', note: `${way} was rejected` });
   return waiting(input, current, { ...known, decision: 'Rejected' });
 }
 

@@ -124,6 +124,6 @@ export function serveAgain({ target, lifecycle, due, emit }: ServeInput): Lifecy
   const { attempt } = lifecycle;
   if (attempt?.quiesces !== true || quiesceNeeded(due, target.spec) || !mayServe(due)) return lifecycle;
   const left = due.map(({ step }) => step.name).join(', ');
-  emit({ type: 'Normal', reason: 'ServingAgain', note: `the schema is migrated; the components run without ${left}` });
+  emit({ reason: 'ServingAgain', note: `the schema is migrated; the components run without ${left}` });
   return { ...lifecycle, attempt: { ...attempt, quiesces: false } };
 }

@@ -18,11 +18,11 @@ export function advanceMaintenance(input: MaintenanceInput): LifecycleStatus {
   if (!lifecycle.maintenance) return lifecycle;
   const over = reasonToEnd(input, lifecycle);
   if (over !== undefined) {
-    emit({ type: over.type, reason: over.reason, note: over.note });
+    emit(over);
     return { ...lifecycle, maintenance: false };
   }
   if (observed.service === 'maintenance' && input.lifecycle.served?.by !== 'maintenance') {
-    emit({ type: 'Normal', reason: 'MaintenanceStarted', note: `the page answers since ${now.toISOString()}` });
+    emit({ reason: 'MaintenanceStarted', note: `the page answers since ${now.toISOString()}` });
   }
   return lifecycle;
 }
@@ -34,7 +34,7 @@ function noteServed({ lifecycle, observed, now }: MaintenanceInput): LifecycleSt
 }
 
 function reasonToEnd({ target, observed, now }: MaintenanceInput, lifecycle: LifecycleStatus): PlanEvent | undefined {
-  const ended = { type: 'Normal', reason: 'MaintenanceEnded' } as const;
+  const ended = { reason: 'MaintenanceEnded' } as const;
   if (target.spec.components?.query === undefined)
     return { ...ended, note: 'the component query was removed from the specification' };
   if (target.spec.lifecycle?.maintenancePage === undefined) return { ...ended, note: 'the page was switched off' };
@@ -46,7 +46,6 @@ function reasonToEnd({ target, observed, now }: MaintenanceInput, lifecycle: Lif
   const late = waited > milliseconds(target.spec.lifecycle.quiesceTimeout, '5m');
   if (lifecycle.pipeline !== 'Quiescing' || observed.maintenance.ready || !late) return undefined;
   return {
-    type: 'Warning',
     reason: 'MaintenancePageFailed',
     note: 'the page does not come up; the components are removed without it',
   };

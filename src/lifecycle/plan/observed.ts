@@ -1,5 +1,6 @@
 // The observed state: what the cluster has, as far as decisions need it. Read anew in every reconcile, never from a cache:
 // a pod that is missing from a stale list may still run.
+import type { IngesterEventReason } from '../../api/ingester/reasons.ts';
 import type { ComponentName } from '../../api/ingester/spec.ts';
 import type { StepName } from '../../api/ingester/status.ts';
 import { isJsonObject } from '../../base/json.ts';
@@ -73,7 +74,6 @@ export function resultOf(message: string | undefined): TaskResult {
 
 /** What is worth telling in an event about the resource. */
 export interface PlanEvent {
-  readonly type: 'Normal' | 'Warning';
-  readonly reason: string;
+  readonly reason: IngesterEventReason;
   readonly note: string;
 }

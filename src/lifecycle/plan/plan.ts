@@ -7,6 +7,7 @@ import type { Attempt, IngesterStatus, LifecycleStatus, Target } from '../../api
 import { sameJson } from '../../base/json.ts';
 import { checkApproval, type Refusal, specHash } from './approval.ts';
 import { classOfChange } from './changes.ts';
+import { takenText } from './conditions.ts';
 import { noteChangedOver, served } from './credentials.ts';
 import { type DesiredState, desiredStateOf, type JobInput, knownTo, mayServe, serveAgain } from './desired-state.ts';
 import { advanceMaintenance } from './maintenance.ts';
@@ -18,7 +19,7 @@ import { advanceStep, staysFailed, stepOfStatus, superseded } from './run-step.t
 import { advanceSchedule } from './schedule.ts';
 import { pollMs } from './settings.ts';
 import { advanceSnapshots } from './snapshots.ts';
-import { summarize, takenText } from './summary.ts';
+import { summarize } from './summary.ts';
 import { kindOf, knownOf, noteTarget } from './target.ts';
 
 export interface PlanInput {
@@ -59,7 +60,7 @@ export function plan(input: PlanInput): Plan {
     events.push(event);
   };
   const { status, now, taken: names = [] } = input;
-  if (names.length > 0) emit({ type: 'Warning', reason: 'NameTaken', note: takenText(names) });
+  if (names.length > 0) emit({ reason: 'NameTaken', note: takenText(names) });
   const asked = input.suspended ? undefined : askedTarget(input);
   if (asked === undefined) return leaveUnchanged(input);
   const known = advanceSnapshots(advanceSchedule(knownOf(status, asked.spec), asked.spec, now), asked.spec, now);
@@ -232,16 +233,14 @@ function enter(input: PlanContext, lifecycle: LifecycleStatus, due: readonly Due
     : { ...known, quiesces: known.quiesces || needsQuiesce };
   if (begun)
     emit({
-      type: 'Normal',
       reason: 'AttemptStarted',
       note: `${attempt.kind} to ${target.spec.version} (${attempt.id})`,
     });
   // Every Job is stopped.
   if (lifecycle.pipeline === 'Stopping') return { ...superseded(lifecycle), attempt };
-  if (lifecycle.pipeline === 'Restoring') emit({ type: 'Normal', reason: 'Restoring', note: 'all tasks are done' });
+  if (lifecycle.pipeline === 'Restoring') emit({ reason: 'Restoring', note: 'all tasks are done' });
   if (lifecycle.pipeline !== 'Quiescing') return { ...lifecycle, attempt };
   emit({
-    type: 'Normal',
     reason: 'QuiescingStarted',
     note: 'the components are removed, so that nothing but the tasks writes to the database',
   });
@@ -258,7 +257,7 @@ function enter(input: PlanContext, lifecycle: LifecycleStatus, due: readonly Due
 function settle(input: PlanContext, entered: LifecycleStatus): Progress {
   const { status, target, emit } = input;
   const wasUnderWay = input.lifecycle.pipeline !== 'Settled';
-  if (wasUnderWay) emit({ type: 'Normal', reason: 'Settled', note: `${target.spec.version} runs` });
+  if (wasUnderWay) emit({ reason: 'Settled', note: `${target.spec.version} runs` });
   const { attempt: _, quiesceStartedAt: __, restorePoint: ___, ...rest } = superseded(entered);
   const alone = Object.values(input.observed.components).every(({ pods, desired }) => pods === desired);
   const lifecycle = noteChangedOver(target.spec, { ...rest, phase: 'Complete' }, alone);

@@ -24,7 +24,6 @@ export function takeRestore({ spec, lifecycle, isNew, emit }: RestoreInput): Lif
   const restores = [...(lifecycle.restores ?? []), asked.nonce].slice(-REMEMBERED);
   if (isNew) return { ...rest, restores };
   emit({
-    type: 'Warning',
     reason: 'RestoreAccepted',
     note: `going back to snapshot ${asked.snapshot} (${asked.nonce})`,
   });

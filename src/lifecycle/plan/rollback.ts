@@ -28,7 +28,7 @@ export function rollBack(input: RollbackInput): RollbackResult {
   const why = reason(input);
   if (attempt === undefined || stable === undefined || why === undefined) return { target, lifecycle };
   const message = `${target.spec.version} ${why}; going back to ${stable.spec.version}`;
-  emit({ type: 'Warning', reason: 'RolledBack', note: message });
+  emit({ reason: 'RolledBack', note: message });
   const again: Attempt = { ...attempt, id: `${attempt.id}-back`, kind: 'Rollback', startedAt: now.toISOString() };
   return {
     target: stable,

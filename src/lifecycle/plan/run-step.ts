@@ -79,7 +79,6 @@ function begin(input: StepInput, known: StepStatus): StepOutcome {
     startedAt: now.toISOString(),
   };
   emit({
-    type: 'Normal',
     reason: 'TaskStarted',
     note: `${due.step.name}: attempt ${known.attempts + 1} (${started.run})`,
   });
@@ -134,7 +133,6 @@ function stuck(input: StepInput, known: StepStatus, problem: string): StepOutcom
   const { name } = due.step;
   if (known.podHash !== podHash) {
     emit({
-      type: 'Normal',
       reason: 'TaskRecovering',
       note: `${name}: its pod template was changed; starting it again`,
     });
@@ -142,7 +140,7 @@ function stuck(input: StepInput, known: StepStatus, problem: string): StepOutcom
   }
   const message = clip(`cannot start: ${problem}`);
   if (known.message === message) return { lifecycle };
-  emit({ type: 'Warning', reason: 'TaskCannotStart', note: `${name}: ${message}` });
+  emit({ reason: 'TaskCannotStart', note: `${name}: ${message}` });
   return { lifecycle: withStep(lifecycle, name, { ...known, message }) };
 }
 
@@ -150,7 +148,7 @@ function succeed(input: StepInput, known: StepStatus, job: ObservedJob): StepOut
   const { lifecycle, due, spec, now, emit } = input;
   const { name } = due.step;
   const result = resultOf(job.message);
-  emit({ type: 'Normal', reason: 'TaskCompleted', note: `${name}: completed (${known.run ?? ''})` });
+  emit({ reason: 'TaskCompleted', note: `${name}: completed (${known.run ?? ''})` });
   const { message: _, ...rest } = known;
   const done = withStep(lifecycle, name, { ...rest, state: 'Complete', completedAt: now.toISOString() });
   const completed = { ...done.completed, [name]: due.checksum };
@@ -209,7 +207,6 @@ function fail(input: StepInput, known: StepStatus, job: ObservedJob): StepOutcom
   const message = clip(job.message ?? 'failed');
   if (pointless || attempts >= maxAttempts(due, spec, known)) {
     emit({
-      type: 'Warning',
       reason: 'TaskFailed',
       note: `${name}: attempt ${attempts} failed, no retry follows: ${message}`,
     });
@@ -219,7 +216,6 @@ function fail(input: StepInput, known: StepStatus, job: ObservedJob): StepOutcom
   }
   const nextAttemptAt = new Date(now.getTime() + waitAfter(attempts)).toISOString();
   emit({
-    type: 'Warning',
     reason: 'TaskRetry',
     note: `${name}: attempt ${attempts} failed, next at ${nextAttemptAt}: ${message}`,
   });

@@ -42,7 +42,7 @@ export function noteTarget({ status, target, lifecycle, now, emit }: NewTarget):
   const before = status.target?.spec;
   if (before === undefined || sameJson(before, target.spec)) return taken;
   const changes = changesBetween(before, target.spec).map((change) => `${change.path} (${change.class})`);
-  emit({ type: 'Normal', reason: 'SpecChanged', note: changes.join(', ').slice(0, LONGEST_NOTE) });
+  emit({ reason: 'SpecChanged', note: changes.join(', ').slice(0, LONGEST_NOTE) });
   const { attempt } = taken;
   if (attempt === undefined) return taken;
   // The new target gets the full deadline, and is no rollback any more.

@@ -1,12 +1,5 @@
-// What a reconcile ended: phases, which the status lists, and work whose durations are metrics.
-import {
-  type Condition,
-  type IngesterStatus,
-  type LifecycleStatus,
-  stepNames,
-  type Transition,
-} from '../../api/ingester/status.ts';
-import type { EndedWork } from '../../metrics/lifecycle.ts';
+// The log of phases in the status.
+import type { Condition, IngesterStatus, Transition } from '../../api/ingester/status.ts';
 
 /** How many the status keeps; the CRD has the same limit. */
 export const KEPT_TRANSITIONS = 20;
@@ -29,46 +22,12 @@ export function noteTransition(
 
 /** That of the condition which explains the phase. */
 function reasonOf(phase: Transition['to'], conditions: readonly Condition[]): string {
-  const of = (type: string): Condition | undefined => conditions.find((condition) => condition.type === type);
-  if (phase === 'Suspended' || phase === 'Degraded') return of(phase)?.reason ?? '';
+  const of = (type: string): string => conditions.find((condition) => condition.type === type)?.reason ?? '';
+  if (phase === 'Suspended' || phase === 'Degraded') return of(phase);
   const complete = of('LifecycleComplete');
   // Blocked by a refusal, or by a specification that is not valid.
-  const isInvalid = phase === 'Blocked' && of('SpecValid')?.status === 'False' && !refusals.has(complete?.reason ?? '');
-  return (isInvalid ? of('SpecValid') : complete)?.reason ?? '';
+  const isInvalid = phase === 'Blocked' && of('SpecValid') === 'Invalid' && !refusals.has(complete);
+  return isInvalid ? 'Invalid' : complete;
 }
 
 const refusals: ReadonlySet<string> = new Set(['DowngradeBlocked', 'RolledBack']);
-
-/** Of each run, each quiesce and each change exactly one status says that it is over. */
-export function endedBetween(
-  before: LifecycleStatus | undefined,
-  after: LifecycleStatus | undefined,
-  now: Date,
-): readonly EndedWork[] {
-  if (before === undefined || after === undefined) return [];
-  const secondsSince = (start: string | undefined): number =>
-    Math.max(0, now.getTime() - Date.parse(start ?? now.toISOString())) / 1000;
-  const runs = stepNames.flatMap((task): readonly EndedWork[] => {
-    const [was, is] = [before.steps[task], after.steps[task]];
-    if (was?.state !== 'Running' || is === undefined) return [];
-    const seconds = secondsSince(was.startedAt);
-    if (is.state === 'Complete') return [{ work: 'task', task, outcome: 'succeeded', seconds }];
-    // A run that was replaced by another one counts no attempt.
-    return is.attempts > was.attempts ? [{ work: 'task', task, outcome: 'failed', seconds }] : [];
-  });
-  const quiesced = before.pipeline === 'Quiescing' && after.pipeline === 'Tasks';
-  const quiesce = quiesced ? [{ work: 'quiesce', seconds: secondsSince(before.quiesceStartedAt) } as const] : [];
-  const outcome = outcomeBetween(before, after);
-  const { attempt } = before;
-  if (outcome === undefined || attempt === undefined) return [...runs, ...quiesce];
-  const { kind, startedAt } = attempt;
-  return [...runs, ...quiesce, { work: 'change', kind, outcome, seconds: secondsSince(startedAt) }];
-}
-
-function outcomeBetween(before: LifecycleStatus, after: LifecycleStatus): 'succeeded' | 'failed' | undefined {
-  if (before.pipeline === 'Settled') return undefined;
-  if (after.pipeline === 'Settled') return 'succeeded';
-  if (before.pipeline === 'Failed') return undefined;
-  const isRolledBack = before.attempt?.kind !== 'Rollback' && after.attempt?.kind === 'Rollback';
-  return isRolledBack || after.pipeline === 'Failed' ? 'failed' : undefined;
-}

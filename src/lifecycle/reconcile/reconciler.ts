@@ -1,6 +1,7 @@
 // One reconcile of one Ingester resource: observe, plan, write the status, apply.
 import { lastingProblems } from '../../api/ingester/lasting-fields.ts';
 import type { Permitted } from '../../api/ingester/permitted.ts';
+import { eventReasons } from '../../api/ingester/reasons.ts';
 import { INGESTER_GROUP, INGESTER_PLURAL, INGESTER_VERSION, type IngesterSpec } from '../../api/ingester/spec.ts';
 import { type IngesterStatus, stepNames, topPhases } from '../../api/ingester/status.ts';
 import type { KubernetesObject } from '../../api/object.ts';
@@ -14,15 +15,17 @@ import { done, type ReconcileContext, type ReconcileResult } from '../../runtime
 import { appliedHash } from '../children/components.ts';
 import { podHash } from '../children/jobs.ts';
 import type { Parent } from '../children/names.ts';
+import type { PlanEvent } from '../plan/observed.ts';
 import { type Plan, type PlanInput, plan } from '../plan/plan.ts';
-import { endedBetween } from '../plan/transitions.ts';
 import { problemsOf } from '../plan/validate.ts';
 import { applyDesiredState } from './apply.ts';
 import { type Canary, isCanary } from './canary.ts';
 import { takenNames } from './desired-children.ts';
+import { endedBetween } from './ended.ts';
 import type { MigrationRecord } from './migration-record.ts';
 import { type Observation, observe } from './observe.ts';
 import { forbiddenIn, permittedStatus, readPermitted } from './permitted.ts';
+import { FailingReads } from './unread.ts';
 
 export const ingesters: Resource = { group: INGESTER_GROUP, version: INGESTER_VERSION, plural: INGESTER_PLURAL };
 const FIELD_MANAGER = 'ingester-lifecycle';
@@ -44,11 +47,19 @@ interface ReconcileScope {
   readonly metrics: ReturnType<LifecycleMetrics['forResource']>;
 }
 
+interface Reading {
+  readonly permitted: Permitted;
+  readonly observation: Observation;
+  readonly recordedVersion: string | undefined;
+}
+
 export class LifecycleReconciler {
   readonly #options: LifecycleOptions;
+  readonly #failing: FailingReads;
 
   constructor(options: LifecycleOptions) {
     this.#options = options;
+    this.#failing = new FailingReads(options.clock);
   }
 
   async reconcile(key: string, { signal }: Pick<ReconcileContext, 'signal'>): Promise<ReconcileResult> {
@@ -60,6 +71,7 @@ export class LifecycleReconciler {
     if (object === undefined || object.metadata.deletionTimestamp !== undefined) {
       metrics.gone();
       this.#options.canary.gone(key);
+      this.#failing.over(key);
       return done;
     }
     if (await this.#isCanary(key, ref, object)) return done;
@@ -71,13 +83,10 @@ export class LifecycleReconciler {
     object: KubernetesObject,
     { ref, signal, metrics }: ReconcileScope,
   ): Promise<ReconcileResult> {
-    const { client, clock, events, repository } = this.#options;
+    const { client, clock } = this.#options;
     const now = clock.now();
-    const permitted = await readPermitted(client, parent.namespace, await repository());
-    const observation = await observe(client, parent, now, signal);
-    const recordedVersion =
-      statusOf(object).target === undefined ? await this.#options.record.migratedVersion(parent) : undefined;
-    const input = planInput(object, parent, { observed: observation.state, now, recordedVersion, permitted });
+    const { observation, ...read } = await this.#read(parent, object, { ref, now, signal });
+    const input = planInput(object, parent, { ...read, observed: observation.state, now });
     const { made, taken } = await this.#plan(input, parent, observation);
     await this.#options.record.writeVersion(parent, made.status.migratedVersion);
     const written = await this.#writeStatus(ref, object, made.status);
@@ -86,17 +95,45 @@ export class LifecycleReconciler {
     }
     metrics.read(readingOf(made.status));
     for (const event of made.events) {
-      events.record(object, { type: event.type, reason: event.reason, action: 'Lifecycle', note: event.note });
+      this.#tell(object, event);
     }
     if (made.desired === undefined) return { kind: 'requeue-after', delayMs: made.requeueMs };
     const retention = made.desired.spec.lifecycle?.jobRetention ?? 'RetainOnFailure';
     const putBack = await applyDesiredState({ client, parent, desired: made.desired, observation, taken, retention });
     if (putBack.length > 0) {
       const note = `changed by another client and put back: ${putBack.join('; ')}`;
-      events.record(object, { type: 'Warning', reason: 'ChildPutBack', action: 'Lifecycle', note });
+      this.#tell(object, { reason: 'ChildPutBack', note });
     }
     await this.#clearAnnotations(ref, object, made.desired.removeAnnotations);
     return { kind: 'requeue-after', delayMs: written ? 100 : made.requeueMs };
+  }
+
+  /** All that is decided by. Where a read fails nothing is concluded; where reads go on failing the status says so. */
+  async #read(
+    parent: Parent,
+    object: KubernetesObject,
+    { ref, now, signal }: Pick<ReconcileScope, 'ref' | 'signal'> & { readonly now: Date },
+  ): Promise<Reading> {
+    const { client, record, repository } = this.#options;
+    const key = `${parent.namespace}/${parent.name}`;
+    try {
+      const permitted = await readPermitted(client, parent.namespace, await repository());
+      const observation = await observe(client, parent, now, signal);
+      const isNew = statusOf(object).target === undefined;
+      const recordedVersion = isNew ? await record.migratedVersion(parent) : undefined;
+      this.#failing.over(key);
+      return { permitted, observation, recordedVersion };
+    } catch (error) {
+      // It was broken off, and may lead no more.
+      const unread = signal.aborted ? undefined : this.#failing.failed(key, object, statusOf(object), error);
+      // The failure that is reported is the first one: this write may fail for the same reason.
+      if (unread !== undefined) await this.#writeStatus(ref, object, unread).catch(() => false);
+      throw error;
+    }
+  }
+
+  #tell(object: KubernetesObject, { reason, note }: PlanEvent): void {
+    this.#options.events.record(object, { type: eventReasons[reason].type, reason, action: 'Lifecycle', note });
   }
 
   /** The desired state says which names to look up; names that are taken are reported before anything is changed. */

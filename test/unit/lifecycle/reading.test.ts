@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { LifecycleStatus } from '../../../src/api/ingester/status.ts';
 import { noLifecycle } from '../../../src/lifecycle/plan/target.ts';
-import { endedBetween } from '../../../src/lifecycle/plan/transitions.ts';
+import { endedBetween } from '../../../src/lifecycle/reconcile/ended.ts';
 import { readingLabels, readingOf } from '../../../src/lifecycle/reconcile/reconciler.ts';
 import { createMetrics } from '../../../src/metrics/metrics.ts';
 

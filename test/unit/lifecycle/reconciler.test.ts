@@ -41,9 +41,10 @@ function setUp(lifecycle: object = {}, known: object = {}, recordedVersion?: str
   const server = new FakeApiServer();
   const reasons: string[] = [];
   const touched: string[] = [];
+  const clock = new FakeClock();
   const reconciler = new LifecycleReconciler({
     client: server,
-    clock: new FakeClock(),
+    clock,
     events: { record: (_, { reason }) => void reasons.push(reason) },
     metrics: { forResource: () => ({ read: () => undefined, gone: () => undefined }), ended: () => undefined },
     record: { migratedVersion: () => Promise.resolve(recordedVersion), writeVersion: () => Promise.resolve() },
@@ -68,7 +69,7 @@ function setUp(lifecycle: object = {}, known: object = {}, recordedVersion?: str
     for (let done = 0; done < count; done += 1) await reconciler.reconcile(KEY, { signal });
   };
   const status = () => statusOf(server.of('ingesters').object(KEY)!);
-  return { server, reasons, touched, reconcile, status };
+  return { server, clock, reasons, touched, reconcile, status };
 }
 
 const noTasks = { migrate: { disabled: true }, init: { disabled: true } };
@@ -91,6 +92,38 @@ describe('a reconcile', () => {
     const condition = status().conditions?.find(({ type }) => type === 'SpecValid');
     assert.match(condition?.message ?? '', /spec\.database\.name: the database cannot be another one/);
     assert.deepEqual([condition?.status, status().target?.spec.database.name], ['False', 'before']);
+  });
+
+  it('that cannot read the cluster for half a minute says that it does not know, and that it does again', async () => {
+    const { server, clock, reconcile, status } = setUp(noTasks, seen);
+    await reconcile(4);
+    const refused = new KubeError('Forbidden', 'pods is forbidden');
+    const fails = async (): Promise<void> => {
+      server.of('pods').failures.push({ call: 'list', error: refused });
+      await assert.rejects(reconcile(1), (error) => error === refused);
+    };
+    const conditions = (): readonly string[] => {
+      return (status().conditions ?? []).map(({ type, status: value, reason }) => `${type} ${value} ${reason}`);
+    };
+    const known = conditions();
+    await fails();
+    await clock.advance(29_000);
+    await fails();
+    assert.deepEqual(conditions(), known);
+    await clock.advance(1000);
+    await fails();
+    const unread = ['Available', 'LifecycleComplete', 'Progressing', 'Degraded', 'ForeignObjects'];
+    assert.deepEqual(conditions(), [
+      ...unread.map((type) => `${type} Unknown ObservationFailed`),
+      'SpecValid True Valid',
+      'Suspended False NotSuspended',
+    ]);
+    assert.match(status().conditions?.[0]?.message ?? '', /pods is forbidden/);
+    await reconcile(1);
+    assert.deepEqual(conditions(), known);
+    // The next failure is a first one again.
+    await fails();
+    assert.deepEqual(conditions(), known);
   });
 
   it('leaves an object alone that has the name of a child and another owner, and reports it', async () => {
