@@ -1,7 +1,7 @@
 // What the API server makes of an Ingester resource, and the controller of what the API server has: nothing runs the pods.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { DatabaseSpec, IngesterSpec } from '../../src/api/ingester/spec.ts';
+import type { BackoffSpec, DatabaseSpec, IngesterSpec } from '../../src/api/ingester/spec.ts';
 import { useLifecycleHarness } from '../support/lifecycle-harness.ts';
 
 const use = useLifecycleHarness();
@@ -51,5 +51,23 @@ describe('the phases of an Ingester resource', () => {
     const last = await ways();
     assert.equal(last.length, 20);
     assert.deepEqual(last.slice(-2), ['Running > Suspended: Suspended', 'Suspended > Running: LifecycleComplete']);
+  });
+});
+
+describe('the waits between attempts of a task', () => {
+  it('are filled in where one of them is set, and refused where they are no waits', async () => {
+    const harness = await use();
+    const ask = (backoff: BackoffSpec): Promise<void> =>
+      harness.ask({ lifecycle: { ...noTasks, migrate: { disabled: true, backoff } } });
+    await ask({ factor: 3 });
+    await harness.reconcile(6);
+    const { target } = await harness.status();
+    assert.deepEqual(target?.spec.lifecycle?.migrate?.backoff, { duration: '10s', factor: 3, maxDuration: '5m' });
+    await ask({ duration: '1s', factor: 1, maxDuration: '24h' });
+    const bounds = /migrate\.backoff\.duration: .*a wait is between 1s and 24h/;
+    await assert.rejects(ask({ duration: '999ms' }), bounds);
+    await assert.rejects(ask({ duration: '24h1ms', maxDuration: '25h' }), bounds);
+    await assert.rejects(ask({ duration: '10m' }), /duration must not be above maxDuration, which is 5m unless set/);
+    await assert.rejects(ask({ factor: 0 }), /backoff\.factor/);
   });
 });

@@ -1,6 +1,6 @@
 // Fields of spec.lifecycle, as part of the table in spec-schema.ts.
-import type { Group } from './schema.ts';
-import type { LifecycleSpec, TaskSpec } from './spec.ts';
+import type { Group, Leaf } from './schema.ts';
+import { backoffBounds, type LifecycleSpec, type TaskSpec } from './spec.ts';
 import {
   duration,
   flag,
@@ -33,6 +33,34 @@ function taskFields(what: string): Group<TaskSpec>['fields'] {
       'Maximum number of attempts; after the last one the change has failed.',
       3,
     ),
+    backoff: {
+      kind: 'group',
+      description: 'How long to wait between attempts.',
+      rules: [
+        {
+          rule: '!has(self.duration) || !has(self.maxDuration) || duration(self.duration) <= duration(self.maxDuration)',
+          message: 'duration must not be above maxDuration, which is 5m unless set',
+        },
+      ],
+      fields: {
+        duration: wait('Wait after the first attempt that failed.', '10s'),
+        factor: leaf('ignore', whole(1, 10), 'By what the wait is multiplied after each further attempt.', 2),
+        maxDuration: wait('Longest wait.', '5m'),
+      },
+    },
+  };
+}
+
+function wait(description: string, initial: string): Leaf {
+  const { min, max } = backoffBounds;
+  return {
+    ...leaf('ignore', duration, description, initial),
+    rules: [
+      {
+        rule: `duration(self) >= duration('${min}') && duration(self) <= duration('${max}')`,
+        message: `a wait is between ${min} and ${max}`,
+      },
+    ],
   };
 }
 

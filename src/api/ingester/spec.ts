@@ -149,6 +149,17 @@ export interface TaskSpec {
   readonly requiresQuiesce?: boolean;
   readonly timeout?: string;
   readonly maxAttempts?: number;
+  readonly backoff?: BackoffSpec;
+}
+
+/** Of each wait between attempts: shorter ones are a loop, longer ones no retry. */
+export const backoffBounds = { min: '1s', max: '24h' } as const;
+
+/** Waits between attempts. */
+export interface BackoffSpec {
+  readonly duration?: string;
+  readonly factor?: number;
+  readonly maxDuration?: string;
 }
 
 export interface CloneSpec extends TaskSpec {

@@ -1,13 +1,13 @@
 // One step through its attempts. Retries are counted in the status, not by the Job, so neither a restart nor an event
 // makes the next one come early.
-import type { IngesterSpec } from '../../api/ingester/spec.ts';
+import type { BackoffSpec, IngesterSpec } from '../../api/ingester/spec.ts';
 import type { IngesterStatus, LifecycleStatus, StepName, StepStatus } from '../../api/ingester/status.ts';
 import { backoffMs } from '../../base/backoff.ts';
 import { noteAdded, noteEnded } from './credentials.ts';
 import { isActive, type ObservedJob, type PlanEvent, resultOf, type TaskResult } from './observed.ts';
 import type { Due } from './pending.ts';
 import { noteRestored } from './restore.ts';
-import { retryBackoff } from './settings.ts';
+import { milliseconds } from './settings.ts';
 import { noteSnapshot } from './snapshots.ts';
 import { type StepDefinition, settingsOf, steps } from './steps.ts';
 
@@ -214,7 +214,7 @@ function fail(input: StepInput, known: StepStatus, job: ObservedJob): StepOutcom
     const given = due.step.optional === true ? { ...lifecycle.completed, [name]: due.checksum } : lifecycle.completed;
     return { lifecycle: { ...withStep(lifecycle, name, failed), completed: given } };
   }
-  const nextAttemptAt = new Date(now.getTime() + waitAfter(attempts)).toISOString();
+  const nextAttemptAt = new Date(now.getTime() + waitAfter(attempts, settingsOf(due.step, spec).backoff)).toISOString();
   emit({
     reason: 'TaskRetry',
     note: `${name}: attempt ${attempts} failed, next at ${nextAttemptAt}: ${message}`,
@@ -222,8 +222,9 @@ function fail(input: StepInput, known: StepStatus, job: ObservedJob): StepOutcom
   return { lifecycle: withStep(lifecycle, name, { ...known, state: 'Pending', attempts, message, nextAttemptAt }) };
 }
 
-export function waitAfter(attempts: number): number {
-  return backoffMs({ ...retryBackoff, jitter: 0 }, attempts - 1);
+export function waitAfter(attempts: number, { duration, factor = 2, maxDuration }: BackoffSpec = {}): number {
+  const [baseMs, capMs] = [milliseconds(duration, '10s'), milliseconds(maxDuration, '5m')];
+  return backoffMs({ baseMs, capMs, factor, jitter: 0 }, attempts - 1);
 }
 
 function withStep(lifecycle: LifecycleStatus, name: StepName, step: StepStatus): LifecycleStatus {

@@ -11,8 +11,6 @@ export function milliseconds(text: string | undefined, initial: string): number 
 }
 
 export const pollMs = 5000;
-/** Waits between attempts of a step: 10 s, doubled each time, 5 minutes at most. */
-export const retryBackoff = { baseMs: 10_000, capMs: 300_000 } as const;
 /** How long a pod may be unable to start before that is reported. */
 export const cannotStartGraceMs = 10_000;
 /** How long nodes may take to learn of a Service's new selector. */

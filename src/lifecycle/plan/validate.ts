@@ -1,7 +1,17 @@
 // What the CRD's schema cannot express. It holds without the webhook, too: every stored specification is checked here.
-import { componentNames, type IngesterSpec, type LifecycleSpec } from '../../api/ingester/spec.ts';
+import {
+  type BackoffSpec,
+  backoffBounds,
+  componentNames,
+  type IngesterSpec,
+  type LifecycleSpec,
+  type TaskName,
+  taskNames,
+} from '../../api/ingester/spec.ts';
+import { parseDurationMs } from '../../base/duration.ts';
 import { isJsonObject, type JsonObject } from '../../base/json.ts';
 import { scheduleProblem } from './schedule.ts';
+import { milliseconds } from './settings.ts';
 import { isProduction } from './steps.ts';
 
 /** Sections that the resource's fields or the lifecycle controller set. */
@@ -31,6 +41,7 @@ export function problemsOf(name: string, spec: IngesterSpec): readonly string[] 
       return problem === undefined ? [] : [`spec.lifecycle.${of}.schedule: ${problem}`];
     }),
     ...restoreProblems(spec.lifecycle),
+    ...taskNames.flatMap((task) => backoffProblems(task, spec.lifecycle?.[task]?.backoff)),
     ...(clone !== undefined && isProduction(spec)
       ? ['spec.lifecycle.clone: not in Production, it overwrites the database']
       : []),
@@ -46,6 +57,18 @@ function restoreProblems({ restore, snapshots, migrate, init }: LifecycleSpec = 
     ...(snapshots === undefined ? ['spec.lifecycle.restore: needs spec.lifecycle.snapshots.database'] : []),
     ...off.map(([name]) => `spec.lifecycle.restore: needs the task ${name}; remove its disabled, or restore`),
   ];
+}
+
+/** In the CRD, too. A longer wait has no date at last. */
+function backoffProblems(task: TaskName, { duration, maxDuration }: BackoffSpec = {}): readonly string[] {
+  const { min, max } = backoffBounds;
+  const isWait = (text: string): boolean => {
+    const wait = parseDurationMs(text) ?? 0;
+    return wait >= milliseconds(min, min) && wait <= milliseconds(max, max);
+  };
+  return Object.entries({ duration, maxDuration })
+    .filter(([, text]) => text !== undefined && !isWait(text))
+    .map(([name]) => `spec.lifecycle.${task}.backoff.${name}: a wait is between ${min} and ${max}`);
 }
 
 function reservedIn(path: string, sections: JsonObject | undefined): readonly string[] {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { IngesterSpec } from '../../../src/api/ingester/spec.ts';
+import type { BackoffSpec, IngesterSpec } from '../../../src/api/ingester/spec.ts';
 import type { IngesterStatus } from '../../../src/api/ingester/status.ts';
 import {
   ALLOW_DOWNGRADE_ANNOTATION,
@@ -36,7 +36,20 @@ describe('a step', () => {
   });
 
   it('waits twice as long after each attempt, five minutes at most', () => {
-    assert.deepEqual([1, 2, 3, 6, 20].map(waitAfter), [10_000, 20_000, 40_000, 300_000, 300_000]);
+    const waits = [1, 2, 3, 6, 20].map((attempts) => waitAfter(attempts));
+    assert.deepEqual(waits, [10_000, 20_000, 40_000, 300_000, 300_000]);
+  });
+
+  it('waits as its task says', () => {
+    const waits = (backoff: BackoffSpec): readonly number[] =>
+      [1, 2, 3, 100].map((attempts) => waitAfter(attempts, backoff));
+    assert.deepEqual(waits({ duration: '1s', factor: 3, maxDuration: '1m' }), [1000, 3000, 9000, 60_000]);
+    assert.deepEqual(waits({ factor: 1 }), [10_000, 10_000, 10_000, 10_000]);
+    const lifecycle = { init: { disabled: true }, migrate: { backoff: { duration: '45s' } } };
+    const failing = migrating({ state: 'failed', pods: 0, message: 'lost the connection' });
+    const { status } = plan({ ...failing, spec: specOf('1.0.0', { lifecycle }) });
+    const { nextAttemptAt = '' } = status.lifecycle?.steps.migrate ?? {};
+    assert.equal(Date.parse(nextAttemptAt) - failing.now.getTime(), 45_000);
   });
 
   it('is tried again after its wait, and not before', () => {
@@ -139,7 +152,7 @@ describe('checksums', () => {
     const placed: IngesterSpec = {
       ...spec,
       podTemplate: { priorityClassName: 'high' },
-      lifecycle: { migrate: { timeout: '1m', maxAttempts: 9 } },
+      lifecycle: { migrate: { timeout: '1m', maxAttempts: 9, backoff: { factor: 3 } } },
     };
     assert.deepEqual(due(placed, sums(spec)), []);
   });
@@ -331,6 +344,8 @@ describe('a specification', () => {
         clone: { sourceSecret: 's', schedule: 'often' },
         snapshots: { database: 'd', schedule: 'daily' },
         init: { disabled: true },
+        migrate: { backoff: { duration: '0s', maxDuration: '9999999999h' } },
+        rotate: { backoff: { duration: '1s', maxDuration: '24h' } },
         restore: { snapshot: 's', nonce: 'n', replaceDataOf: 'd' },
       },
     };
@@ -340,6 +355,8 @@ describe('a specification', () => {
       'spec.lifecycle.clone.schedule',
       'spec.lifecycle.snapshots.schedule',
       'spec.lifecycle.restore',
+      'spec.lifecycle.migrate.backoff.duration',
+      'spec.lifecycle.migrate.backoff.maxDuration',
       'spec.lifecycle.clone',
       'spec.config.mysql',
     ]);
