@@ -2,6 +2,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { BackoffSpec, DatabaseSpec, IngesterSpec } from '../../src/api/ingester/spec.ts';
+import { valueAt } from '../../src/base/json.ts';
+import { childKinds } from '../../src/lifecycle/children/kinds.ts';
 import { useLifecycleHarness } from '../support/lifecycle-harness.ts';
 
 const use = useLifecycleHarness();
@@ -69,5 +71,42 @@ describe('the waits between attempts of a task', () => {
     await assert.rejects(ask({ duration: '24h1ms', maxDuration: '25h' }), bounds);
     await assert.rejects(ask({ duration: '10m' }), /duration must not be above maxDuration, which is 5m unless set/);
     await assert.rejects(ask({ factor: 0 }), /backoff\.factor/);
+  });
+});
+
+describe('a suspended Ingester resource', () => {
+  it('has no pods where that is asked for, whichever client scales them, and all of them again afterwards', async () => {
+    const harness = await use();
+    const components = {
+      sync: { replicas: 2 },
+      query: { certificateSecret: 'ingester-tls', autoscaling: { minReplicas: 3, maxReplicas: 5 } },
+      audit: {},
+    };
+    const spec = { lifecycle: noTasks, components };
+    const deployments = async (): Promise<readonly unknown[]> =>
+      Promise.all(
+        ['sync', 'query', 'audit'].map(async (name) => {
+          const found = await harness.find(childKinds.deployment, `one-${name}`);
+          return valueAt(found, ['spec', 'replicas']);
+        }),
+      );
+    await harness.ask(spec);
+    await harness.reconcile(4);
+    assert.deepEqual(await deployments(), [2, 3, 1]);
+    await harness.ask({ ...spec, suspend: true });
+    await harness.reconcile(2);
+    assert.deepEqual(await deployments(), [2, 3, 1]);
+    await harness.ask({ ...spec, suspend: true, suspendMode: 'ScaleToZero' });
+    await harness.reconcile(2);
+    assert.deepEqual(await deployments(), [0, 0, 0]);
+    const path = `/apis/apps/v1/namespaces/${harness.namespace}/deployments/one-sync/scale`;
+    const scale = await harness.api.must({ method: 'GET', path });
+    await harness.api.must({ method: 'PUT', path, body: { ...scale, spec: { replicas: 4 } } });
+    await harness.reconcile(1);
+    assert.deepEqual(await deployments(), [0, 0, 0]);
+    assert.match((await harness.condition('Suspended')).message, /; the components are scaled to zero/);
+    await harness.ask(spec);
+    await harness.reconcile(2);
+    assert.deepEqual(await deployments(), [2, 3, 1]);
   });
 });

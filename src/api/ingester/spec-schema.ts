@@ -90,6 +90,12 @@ export const specSchema: Group<IngesterSpec> = {
       'Production',
     ),
     suspend: leaf('ignore', flag, 'Stops all changes by the lifecycle controller. A running task continues.', false),
+    // Without a default: the API server would add it to stored specifications, which would become others by that.
+    suspendMode: leaf(
+      'ignore',
+      oneOf('Pause', 'ScaleToZero'),
+      'What becomes of the components while suspend is true: they stay (Pause, the default), or are scaled to zero until it is false (ScaleToZero).',
+    ),
     forceReload: leaf('upgrade', text, 'A new value restarts all components without running a task.'),
     database: {
       kind: 'group',

@@ -34,6 +34,7 @@ export interface IngesterSpec {
   readonly imagePullSecrets?: readonly string[];
   readonly environment?: 'Development' | 'Staging' | 'Production';
   readonly suspend?: boolean;
+  readonly suspendMode?: 'Pause' | 'ScaleToZero';
   readonly forceReload?: string;
   readonly database: DatabaseSpec;
   readonly kinds?: KindsSpec;

@@ -21,6 +21,7 @@ import { milliseconds } from './settings.ts';
 export interface SummaryInput {
   readonly generation: number;
   readonly suspended: boolean;
+  readonly scaledToZero?: boolean;
   readonly problems: readonly string[];
   readonly observed: ObservedState;
   readonly taken?: readonly string[];
@@ -180,10 +181,11 @@ function specValid({ problems, next }: SummaryInput): ConditionDraft {
   return ['SpecValid', 'Invalid', `${problems.join('; ')}.${running}`];
 }
 
-function suspendedText({ next, observed }: SummaryInput): string {
+function suspendedText({ next, observed, scaledToZero = false }: SummaryInput): string {
   const active = observed.jobs.filter(({ state }) => state === 'active').map(({ run }) => run);
   const phase = next.lifecycle?.phase ?? 'not started';
-  return `at ${phase}${active.length === 0 ? '' : `; still running: ${active.join(', ')}`}`;
+  const running = active.length === 0 ? '' : `; still running: ${active.join(', ')}`;
+  return `at ${phase}${running}${scaledToZero ? '; the components are scaled to zero' : ''}`;
 }
 
 function foreign({ observed, taken = [] }: SummaryInput): ConditionDraft {

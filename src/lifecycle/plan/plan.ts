@@ -30,6 +30,8 @@ export interface PlanInput {
   readonly spec: IngesterSpec | undefined;
   readonly problems: readonly string[];
   readonly suspended: boolean;
+  /** While suspended the components have no pods. */
+  readonly scaledToZero?: boolean;
   readonly status: IngesterStatus;
   /** The version that an earlier resource of this name was migrated to; looked up while the status has no target. */
   readonly recordedVersion?: string | undefined;

@@ -5,8 +5,8 @@ import { contentHash } from '../../base/hash.ts';
 import { isJsonObject, ownValue, valueAt } from '../../base/json.ts';
 import type { Child } from '../children/kinds.ts';
 
-/** Hash of the whole manifest that was applied. */
-const MANIFEST_ANNOTATION = 'michelangelo/manifest';
+/** Hash of the whole manifest that was applied. Where it is missing, whatever differs was changed by the controller itself. */
+export const MANIFEST_ANNOTATION = 'michelangelo/manifest';
 
 export interface Manifest {
   readonly metadata: { readonly annotations: object };

@@ -25,6 +25,7 @@ import { endedBetween } from './ended.ts';
 import type { MigrationRecord } from './migration-record.ts';
 import { type Observation, observe } from './observe.ts';
 import { forbiddenIn, permittedStatus, readPermitted } from './permitted.ts';
+import { scaleToZero } from './scale-to-zero.ts';
 import { FailingReads } from './unread.ts';
 
 export const ingesters: Resource = { group: INGESTER_GROUP, version: INGESTER_VERSION, plural: INGESTER_PLURAL };
@@ -97,7 +98,10 @@ export class LifecycleReconciler {
     for (const event of made.events) {
       this.#tell(object, event);
     }
-    if (made.desired === undefined) return { kind: 'requeue-after', delayMs: made.requeueMs };
+    if (made.desired === undefined) {
+      if (input.scaledToZero === true) await scaleToZero(client, parent, observation);
+      return { kind: 'requeue-after', delayMs: made.requeueMs };
+    }
     const retention = made.desired.spec.lifecycle?.jobRetention ?? 'RetainOnFailure';
     const putBack = await applyDesiredState({ client, parent, desired: made.desired, observation, taken, retention });
     if (putBack.length > 0) {
@@ -194,6 +198,7 @@ export function planInput(
 ): PlanInput {
   const spec = object['spec'];
   const asked = isJsonObject(spec) ? (spec as unknown as IngesterSpec) : undefined;
+  const suspended = valueAt(spec, ['suspend']) === true;
   const status = permittedStatus(statusOf(object), permitted);
   const problems = asked === undefined ? ['spec: missing'] : problemsIn(parent, asked, { status, permitted });
   return {
@@ -203,7 +208,8 @@ export function planInput(
     annotations: object.metadata.annotations ?? {},
     spec: problems.length > 0 ? undefined : asked,
     problems,
-    suspended: valueAt(spec, ['suspend']) === true,
+    suspended,
+    scaledToZero: suspended && valueAt(spec, ['suspendMode']) === 'ScaleToZero',
     status,
     rendered: {
       component: (name, of) => appliedHash(parent, of, name),

@@ -126,6 +126,37 @@ describe('a reconcile', () => {
     assert.deepEqual(conditions(), known);
   });
 
+  it('of a suspended resource scales its components to zero where that is asked for, changes nothing else, and brings them back', async () => {
+    const { server, reasons, reconcile, status } = setUp(noTasks, seen);
+    const suspend = (suspended: boolean, suspendMode: string): void => {
+      const object = server.of('ingesters').object(KEY)!;
+      const spec = { ...(object['spec'] as object), suspend: suspended, suspendMode };
+      server.of('ingesters').put({ ...object, spec });
+    };
+    const sync = (): KubernetesObject => server.of('deployments').object('n/one-sync')!;
+    const replicas = (): unknown => (sync()['spec'] as { replicas: number }).replicas;
+    await reconcile(4);
+    suspend(true, 'Pause');
+    await reconcile(2);
+    assert.equal(replicas(), 1);
+    const before = sync();
+    suspend(true, 'ScaleToZero');
+    await reconcile(1);
+    assert.equal(replicas(), 0);
+    assert.deepEqual({ ...(sync()['spec'] as object), replicas: 1 }, before['spec']);
+    await reconcile(1);
+    const { phase, ready, conditions = [] } = status();
+    assert.deepEqual([phase, ready], ['Suspended', '0/0']);
+    assert.match(
+      conditions.find(({ type }) => type === 'Suspended')?.message ?? '',
+      /; the components are scaled to zero/,
+    );
+    suspend(false, 'ScaleToZero');
+    await reconcile(2);
+    assert.equal(replicas(), 1);
+    assert.ok(!reasons.includes('ChildPutBack'), 'no other client did that');
+  });
+
   it('leaves an object alone that has the name of a child and another owner, and reports it', async () => {
     const { server, reasons, reconcile, status } = setUp(noTasks, seen);
     const foreign = server
