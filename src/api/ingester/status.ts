@@ -162,7 +162,7 @@ export interface Transition {
   readonly from?: TopPhase;
   readonly to: TopPhase;
   readonly time: string;
-  /** That of the condition which explains the phase. */
+  /** That of the refusal, or of the condition, which explains the phase. */
   readonly reason: string;
 }
 

@@ -23,7 +23,8 @@ export function summarize(input: SummaryInput): IngesterStatus {
     ...(next.lifecycle === undefined ? {} : { lifecycle: shownPhase(next.lifecycle, input.refusal) }),
     conditions: conditionsOf(input, components),
   };
-  return { ...shown, transitions: noteTransition(input.status, shown, input.now) };
+  const { status, refusal, now } = input;
+  return { ...shown, transitions: noteTransition({ status, next: shown, refusal, now }) };
 }
 
 /** While no attempt is under way, the phase shows why a change is held back. */

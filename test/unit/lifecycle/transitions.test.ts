@@ -39,6 +39,12 @@ describe('the log of phases', () => {
     assert.equal(last(plan(inputOf({ ...running, components: {} })).status), 'Running > Degraded: ComponentsNotReady');
     const { made } = failing('init', { version: '2.0.0', lifecycle: { rollback: { enabled: false } } });
     assert.equal(last(made.status), 'Upgrading > Failed: TaskFailed');
+    const { input, made: failed } = failing('quiesce', { version: '2.0.0' });
+    const back = plan({ ...input, status: failed.status });
+    assert.equal(last(back.status), 'Failed > Blocked: RolledBack');
+    const lifecycle = { ...running.spec.lifecycle, upgradeMode: 'Supervised' } as const;
+    const waiting = plan(asking({ version: '2.0.0', lifecycle }));
+    assert.equal(last(waiting.status), 'Running > AwaitingApproval: AwaitingApproval');
   });
 
   it('keeps the newest and drops the oldest', () => {
