@@ -80,13 +80,13 @@ describe('an upgrade that fails', () => {
     assert.deepEqual(await gate(cluster), schema);
     const images = ['get', 'deployment', `${INGESTER}-sync`, '-o', 'jsonpath={..image}'];
     assert.equal(await cluster.kubectl(...images), 'michelangelo-ingester:1.0.0');
-    const { runs } = back.lifecycle ?? {};
+    // Another specification is tried, however it differs.
     await cluster.patch({ lifecycle: { quiesceTimeout: '6m' } });
-    const other = await cluster.until('looked at', ({ target }) => target?.spec.lifecycle?.quiesceTimeout === '6m');
-    assert.equal(other.target?.spec.version, '1.1.0', 'another specification is tried');
+    await cluster.until('tried again', ({ target, lifecycle }) => {
+      return target?.spec.version === '1.1.0' && (lifecycle?.runs ?? 0) > (back.lifecycle?.runs ?? 0);
+    });
     await cluster.patch({ version: '1.0.0', lifecycle: { quiesceTimeout: null, init: { command: null } } });
-    const status = await cluster.settled('1.0.0');
-    assert.ok((status.lifecycle?.runs ?? 0) > (runs ?? 0));
+    await cluster.settled('1.0.0');
     const metrics = await metricsOf(cluster);
     assert.match(metrics, /ingester_lifecycle_change_duration_seconds_count\{kind="Upgrade",outcome="failed"\} [1-9]/);
     assert.match(metrics, /ingester_lifecycle_change_duration_seconds_count\{kind="Install",outcome="succeeded"\} 1/);
@@ -98,14 +98,14 @@ describe('an upgrade that fails', () => {
     const cluster = use();
     const known = (await cluster.status()).transitions?.length ?? 0;
     const real = `ingester task migrate --gate-holder ${HOLDER} -o json`;
-    const command = ['sh', '-c', `${real} && echo the new columns are wrong && exit 1`];
+    const command = ['sh', '-c', `${real} && exit 1`];
     const migrate = { command, maxAttempts: 2, backoff: { duration: '1s' } };
     await cluster.patch({ version: '2.0.0', image: 'michelangelo-ingester:next', lifecycle: { migrate } });
     const failed = await cluster.inPhase('Failed');
     assert.equal(failed.lifecycle?.steps.migrate?.attempts, 2);
     assert.match(
       condition(failed, 'LifecycleComplete'),
-      /TaskFailed: migrate: the new columns are wrong\. Correct the/,
+      /^False TaskFailed: migrate: .*Correct the cause, then change/,
     );
     assert.deepEqual(waySince(failed, known), ['Upgrading Quiescing', 'Failed TaskFailed']);
     assert.notEqual(failed.lifecycle.restorePoint, undefined);
