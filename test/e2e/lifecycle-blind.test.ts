@@ -23,9 +23,12 @@ async function without(cluster: LifecycleCluster, verb: string, resource: string
   const write = async (rules: readonly Rule[]): Promise<void> => {
     await cluster.kubectl('patch', 'role', role.metadata.name, '--type=merge', '-p', JSON.stringify({ rules }));
   };
-  const less = role.rules.map((rule) => {
-    return rule.resources.includes(resource) ? { ...rule, verbs: rule.verbs.filter((each) => each !== verb) } : rule;
-  });
+  const less = role.rules
+    .map((rule) => {
+      const { verbs, resources } = rule;
+      return resources.includes(resource) ? { ...rule, verbs: verbs.filter((each) => each !== verb) } : rule;
+    })
+    .filter(({ verbs }) => verbs.length > 0);
   assert.notDeepEqual(less, role.rules);
   await write(less);
   return () => write(role.rules);

@@ -58,17 +58,17 @@ function componentsOf({ next, observed, status, suspended }: SummaryInput): Summ
   const specified = componentNames.filter((name) => spec?.components?.[name] !== undefined);
   const quiesces = next.lifecycle?.attempt?.quiesces ?? false;
   return Object.fromEntries(
-    specified.map((name) => [name, componentOf(name, observed.components[name], { spec, quiesces })]),
+    specified.map((name) => {
+      const found = observed.components[name];
+      // While suspended the number is what others make it.
+      const desired = suspended && found.exists ? found.desired : desiredOf(name, spec, found);
+      return [name, componentOf({ ...found, desired }, quiesces)];
+    }),
   );
 }
 
-function componentOf(
-  name: ComponentName,
-  observed: ObservedComponent,
-  { spec, quiesces }: { readonly spec: IngesterSpec | undefined; readonly quiesces: boolean },
-): ComponentStatus {
-  const { ready, updated, available, image, configChecksum } = observed;
-  const desired = observed.exists ? observed.desired : desiredOf(name, spec);
+function componentOf(observed: ObservedComponent, quiesces: boolean): ComponentStatus {
+  const { desired, ready, updated, available, image, configChecksum } = observed;
   return {
     ...phaseAndMessage(observed, quiesces),
     desired,
@@ -80,10 +80,12 @@ function componentOf(
   };
 }
 
-function desiredOf(name: ComponentName, spec: IngesterSpec | undefined): number {
+/** What is asked for, also where the Deployment does not have it yet; an autoscaler decides within its bounds. */
+function desiredOf(name: ComponentName, spec: IngesterSpec | undefined, { desired }: ObservedComponent): number {
   if (name === 'audit') return 1;
-  const component = spec?.components?.[name];
-  return component?.autoscaling?.minReplicas ?? component?.replicas ?? 1;
+  const { replicas = 1, autoscaling } = spec?.components?.[name] ?? {};
+  if (autoscaling === undefined) return replicas;
+  return Math.min(Math.max(desired, autoscaling.minReplicas ?? 1), autoscaling.maxReplicas);
 }
 
 function phaseAndMessage(observed: ObservedComponent, quiesces: boolean): Pick<ComponentStatus, 'phase' | 'message'> {

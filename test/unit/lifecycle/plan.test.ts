@@ -323,6 +323,20 @@ describe('another specification', () => {
 });
 
 describe('suspending', () => {
+  it('is over only when the components have their pods again', () => {
+    const none = { desired: 0, ready: 0, updated: 0, available: 0 };
+    const of = (more: Partial<PlanInput>): IngesterStatus => {
+      const input = inputOf(running);
+      const query = { ...input.observed.components.query, ...none };
+      const observed = { ...input.observed, components: { ...input.observed.components, query } };
+      return plan({ ...input, observed, ...more }).status;
+    };
+    const suspended = of({ suspended: true });
+    assert.deepEqual([suspended.phase, suspended.ready], ['Suspended', '0/0']);
+    const resumed = of({});
+    assert.deepEqual([resumed.phase, resumed.ready], ['Degraded', '0/1']);
+  });
+
   it('changes nothing, and names the task that runs', () => {
     const made = plan(migrating({}, { suspended: true }));
     assert.equal(made.desired, undefined);
