@@ -37,8 +37,8 @@ const transition = {
   properties: {
     from: { type: 'string', enum: [...topPhases] },
     to: { type: 'string', enum: [...topPhases] },
-    time: { type: 'string' },
-    reason: { type: 'string' },
+    time: { type: 'string', maxLength: 64 },
+    reason: { type: 'string', maxLength: 64 },
   },
 };
 
