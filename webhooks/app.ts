@@ -14,11 +14,13 @@ import { CodedError } from '../src/base/errors.ts';
 import type { JsonObject } from '../src/base/json.ts';
 import type { Logger } from '../src/base/logger.ts';
 import { LogLimit } from '../src/base/rate-limits.ts';
+import type { Tracer } from '../src/base/tracing.ts';
 import type { WebhookMetrics } from '../src/metrics/metrics.ts';
 import { Bodies, BusyError } from './bodies.ts';
 import { type FinalizerPolicyOptions, mutatingPolicies, reviewFinalizer } from './policies/finalizer.ts';
 import { type Decision, encodeDecision, observed, runPolicies, type ValidatingPolicy } from './policy.ts';
 import { type AdmissionRequest, type Allowed, decodeReview, encodeAllowed, ReviewError } from './review.ts';
+import { type Answered, traced, tracedReview } from './traces.ts';
 
 /** What the metrics call a request whose client went away before the answer. */
 const CLIENT_GONE = 499;
@@ -36,6 +38,8 @@ export interface WebhookAppOptions extends FinalizerPolicyOptions {
    * have this common name unless it is empty.
    */
   readonly caller?: string;
+  /** Missing: no call leaves a trace. */
+  readonly tracer?: Tracer | undefined;
 }
 
 type WebhookMeter = ReturnType<WebhookMetrics['webhooks']['forWebhook']>;
@@ -61,8 +65,14 @@ export function createWebhookApp(options: WebhookAppOptions): Express {
     lines,
   );
   const asStored = judgedBy(options.policies, options, lines);
-  app.post('/mutate', measured(mutating, options), ...known, ...admission(bodies, mutator(options, asSent)));
-  app.post('/validate', measured(validating, options), ...known, ...admission(bodies, validator(asStored)));
+  const { tracer } = options;
+  const route = (path: '/mutate' | '/validate', meter: WebhookMeter, reviewer: Reviewer): void => {
+    const spans = tracer === undefined ? [] : [traced(tracer, path, statusOf)];
+    const review = tracer === undefined ? reviewer : tracedReview(reviewer);
+    app.post(path, ...spans, measured(meter, options), ...known, ...admission(bodies, review));
+  };
+  route('/mutate', mutating, mutator(options, asSent));
+  route('/validate', validating, validator(asStored));
   app.use((_request: Request, response: Response) => {
     response.status(404).json({ message: 'not found; the admission paths are POST /mutate and POST /validate' });
   });
@@ -155,10 +165,14 @@ function subjectOf({ uid, plural, namespace, name, operation, dryRun }: Admissio
 function measured({ received }: WebhookMeter, { shuttingDown }: WebhookAppOptions): RequestHandler {
   return (_request, response, next) => {
     const answered = received();
-    response.once('close', () => answered(response.writableFinished ? response.statusCode : CLIENT_GONE));
+    response.once('close', () => answered(statusOf(response)));
     if (shuttingDown()) response.setHeader('Connection', 'close');
     next();
   };
+}
+
+function statusOf({ writableFinished, statusCode }: Answered): number {
+  return writableFinished ? statusCode : CLIENT_GONE;
 }
 
 /** Before anything of the body is read. */

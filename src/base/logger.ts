@@ -1,5 +1,6 @@
 import { pino } from 'pino';
 import { CodedError, messageOf } from './errors.ts';
+import { activeSpan, logFieldsOf } from './tracing.ts';
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
 
@@ -25,8 +26,15 @@ export function createLogger(level: LogLevel, role: string, to: 'stdout' | 'stde
     timestamp: pino.stdTimeFunctions.isoTime,
     formatters: { level: (label: string) => ({ level: label }) },
     serializers: { err: describeError },
+    mixin: spanFields,
   };
   return to === 'stdout' ? pino(options) : pino(options, pino.destination({ dest: 2, sync: true }));
+}
+
+/** A new object each time: the line is made out of it. */
+function spanFields(): object {
+  const span = activeSpan();
+  return span === undefined ? {} : logFieldsOf(span);
 }
 
 /** Errors are logged as code and message: stacks and driver fields can carry values that must not leave the process. */

@@ -12,6 +12,7 @@ import { RestClientMetrics } from './rest-client.ts';
 import { QueryMetricFamilies, ServerMetrics } from './servers.ts';
 import { StorageMetrics } from './storage.ts';
 import { SyncMetrics } from './sync.ts';
+import { TracingMetrics } from './tracing.ts';
 
 export interface Metrics {
   readonly registry: Registry;
@@ -25,6 +26,7 @@ export interface Metrics {
   readonly server: ServerMetrics;
   readonly storage: StorageMetrics;
   readonly sync: SyncMetrics;
+  readonly tracing: TracingMetrics;
   readonly watchdog: WatchdogMetrics;
   readonly webhooks: WebhookMetricFamilies;
 }
@@ -42,6 +44,7 @@ export function createMetrics(registry: Registry = new Registry()): Metrics {
     server: new ServerMetrics(registry),
     storage: new StorageMetrics(registry),
     sync: new SyncMetrics(registry),
+    tracing: new TracingMetrics(registry),
     watchdog: new WatchdogMetrics(registry),
     webhooks: new WebhookMetricFamilies(registry),
   };
@@ -54,6 +57,7 @@ export interface WebhookMetrics {
   readonly admission: AdmissionMetrics;
   readonly restClient: RestClientMetrics;
   readonly server: ServerMetrics;
+  readonly tracing: TracingMetrics;
   readonly watchdog: WatchdogMetrics;
 }
 
@@ -64,6 +68,7 @@ export function createWebhookMetrics(registry: Registry = new Registry()): Webho
     admission: new AdmissionMetrics(registry),
     restClient: new RestClientMetrics(registry),
     server: new ServerMetrics(registry),
+    tracing: new TracingMetrics(registry),
     watchdog: new WatchdogMetrics(registry),
   };
 }

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Clock } from '../base/clock.ts';
-import type { Logger } from '../base/logger.ts';
+import type { LogFields, Logger } from '../base/logger.ts';
 import { ReconcileTimeoutError } from './errors.ts';
 import type { ReconcileContext } from './reconcile.ts';
 
@@ -25,6 +25,7 @@ export class ReconcileRun implements ReconcileContext {
   #aborted: { readonly reason?: Error } | undefined;
   readonly #startedMs: number;
   #logger: Logger | undefined;
+  #noted: LogFields = {};
   #id: string | undefined;
   #cancelTimer: (() => void) | undefined;
 
@@ -44,8 +45,13 @@ export class ReconcileRun implements ReconcileContext {
   }
 
   get logger(): Logger {
-    this.#logger ??= this.#options.logger.child({ key: this.#key, reconcileId: this.reconcileId });
+    this.#logger ??= this.#options.logger.child({ key: this.#key, reconcileId: this.reconcileId, ...this.#noted });
     return this.#logger;
+  }
+
+  note(fields: LogFields): void {
+    this.#noted = { ...this.#noted, ...fields };
+    this.#logger = undefined;
   }
 
   get reconcileId(): string {

@@ -1,4 +1,4 @@
-import type { Logger } from '../base/logger.ts';
+import type { LogFields, Logger } from '../base/logger.ts';
 
 /**
  * What a reconcile that did not throw wants. `requeue-after` looks at the key again after the delay, without counting it
@@ -16,6 +16,8 @@ export interface ReconcileContext {
   /** Adds the key and the id of this run to every line. */
   readonly logger: Logger;
   readonly reconcileId: string;
+  /** Adds fields to the lines that `logger` and the controller log of this run. */
+  note(fields: LogFields): void;
 }
 
 /**
@@ -27,16 +29,16 @@ export type Reconcile = (key: string, context: ReconcileContext) => Promise<Reco
 /** A part of a reconcile. It runs the steps below it by `next`, which the last has no use for, and may act before and after. */
 export type Step = readonly [
   name: string,
-  run: (key: string, next: () => Promise<ReconcileResult>) => Promise<ReconcileResult>,
+  run: (key: string, next: () => Promise<ReconcileResult>, context: ReconcileContext) => Promise<ReconcileResult>,
 ];
 
 /** One reconcile out of steps: the first is entered first and left last. */
-export function inSteps(steps: readonly Step[]): (key: string) => Promise<ReconcileResult> {
+export function inSteps(steps: readonly Step[]): Reconcile {
   const nothing = (): Promise<ReconcileResult> => Promise.resolve(done);
-  return steps.reduceRight<(key: string) => Promise<ReconcileResult>>(
+  return steps.reduceRight<Reconcile>(
     (below, [, run]) =>
-      (key) =>
-        run(key, () => below(key)),
+      (key, context) =>
+        run(key, () => below(key, context), context),
     nothing,
   );
 }

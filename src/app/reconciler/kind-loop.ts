@@ -4,6 +4,7 @@ import type { KindDefinition } from '../../api/kind.ts';
 import { GROUP, VERSION } from '../../api/names.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
+import type { Tracer } from '../../base/tracing.ts';
 import type { Watchdog } from '../../base/watchdog.ts';
 import type { Configuration } from '../../config/schema.ts';
 import type { KubeClient, Resource } from '../../kube/client.ts';
@@ -21,6 +22,7 @@ import { kindSource } from '../../runtime/source.ts';
 import type { MysqlMetadataStorage } from '../../storage/mysql/store/mysql-storage.ts';
 import type { SensitiveValues } from '../../storage/sensitive.ts';
 import { ChangeLag } from '../../sync/change-lag.ts';
+import { ChangeTraces } from '../../sync/change-traces.ts';
 import { HeldObjects } from '../../sync/flows/held-objects.ts';
 import { ObjectReconciler } from '../../sync/flows/reconciler.ts';
 import { lenientEncoder } from '../../sync/row.ts';
@@ -62,6 +64,8 @@ export interface Parts {
   readonly metrics: Metrics;
   readonly events: Pick<EventRecorder, 'record'>;
   readonly sync: SyncParts;
+  /** Undefined unless traces are exported. */
+  readonly tracer: Tracer | undefined;
   readonly watchdog: Watchdog;
   /** False as soon as another process may lead. */
   readonly mayWork: () => boolean;
@@ -75,15 +79,19 @@ interface Worked extends Pick<KindLoop, 'positions' | 'completeness' | 'objects'
   /** Name for the watchdog. */
   readonly work: string;
   readonly lag: ChangeLag;
+  readonly traces: ChangeTraces | undefined;
   readonly reconciler: ObjectReconciler;
 }
 
 /** What happens to a key that a worker has taken from the queue, from the outside in. */
 function stepsOf(
-  { work, lag, positions, completeness, objects, reconciler }: Worked,
+  { work, lag, traces, positions, completeness, objects, reconciler }: Worked,
   { byteBudgets, watchdog }: Parts,
 ): readonly Step[] {
+  const traced: Step[] = traces === undefined ? [] : [['trace', (...step) => traces.around(...step)]];
   return [
+    // What is logged, written and called below it names its span.
+    ...traced,
     // How long the change has waited is known once it is stored.
     ['lag', (key, next) => lag.around(key, next)],
     // The position that readers of MySQL see moves on once every key was worked on.
@@ -135,6 +143,8 @@ export function createLoop(kind: KindDefinition, parts: Parts): KindLoop {
     onFinished: (state) => completeness.noteFinished(state),
   });
   const lag = createLag(kind, parts, store);
+  const { tracer } = parts;
+  const traces = tracer === undefined ? undefined : new ChangeTraces({ kind, tracer, clock });
   const work = `reconcile ${kind.plural}`;
   watchdog.prepare([work, `list ${kind.plural}`, `watch ${kind.plural}`]);
   const controller = new Controller({
@@ -144,7 +154,12 @@ export function createLoop(kind: KindDefinition, parts: Parts): KindLoop {
         name: kind.plural,
         informer: () => informer,
         handler: enqueueForObject(),
-        predicates: [resourceVersionChanged, completeness.skipUnchanged, lag.noted],
+        predicates: [
+          resourceVersionChanged,
+          completeness.skipUnchanged,
+          lag.noted,
+          ...(traces === undefined ? [] : [traces.noted]),
+        ],
         prepare: (objects) => completeness.look(objects),
       }),
       completeness.firstList,
@@ -153,7 +168,7 @@ export function createLoop(kind: KindDefinition, parts: Parts): KindLoop {
     // A CRD may be installed long after this program was.
     cacheSyncTimeoutMs: Number.POSITIVE_INFINITY,
     ...paceOf(kind.kind, configuration),
-    reconcile: inSteps(stepsOf({ work, lag, positions, completeness, objects, reconciler }, parts)),
+    reconcile: inSteps(stepsOf({ work, lag, traces, positions, completeness, objects, reconciler }, parts)),
     metrics: parts.metrics.controllers.forController(`ingester_${kind.kind}`),
     mayWork: parts.mayWork,
     clock,

@@ -21,6 +21,7 @@ import { createWatchdog, type ReadinessCheck, startHealth } from '../health.ts';
 import { everyKind, kindsOf } from '../kinds.ts';
 import { createClient } from '../kube-client.ts';
 import { sensitiveValues } from '../sensitive.ts';
+import { startTracing } from '../tracing.ts';
 import { createFinalizerSweep, finalizerChecks } from './finalizer-sweep-loop.ts';
 import { runIdle } from './idle.ts';
 import { createLoop, informerChecks, type KindLoop, type Parts } from './kind-loop.ts';
@@ -53,9 +54,10 @@ export async function runReconciler(configuration: Configuration, logger: Logger
   letHeapGrow();
   const clock = systemClock;
   const metrics = createMetrics();
+  const tracer = await startTracing({ role: 'reconciler', clock, logger, metrics });
   const watchdog = createWatchdog(clock, logger, metrics);
-  const client = createClient(configuration, clock, metrics);
-  const seen = { client, clock, logger, metrics, watchdog };
+  const client = createClient(configuration, clock, metrics, tracer);
+  const seen = { client, clock, logger, metrics, tracer, watchdog };
   const { storage, sameDatabase } = createStorage(configuration, seen, () => readAnew(loops));
   const lease = leaseName(controllers);
   const elector = createElector(configuration, { clock, logger, metrics }, lease);
@@ -103,6 +105,7 @@ export async function runReconciler(configuration: Configuration, logger: Logger
   }
   await manager.run(signal);
   await Promise.all([client.close(), storage.close(), elector?.close()]);
+  await tracer?.close();
   logger.info({}, 'Reconciler stopped');
 }
 

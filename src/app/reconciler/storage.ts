@@ -4,6 +4,7 @@ import { untilAborted } from '../../base/abort.ts';
 import type { Clock } from '../../base/clock.ts';
 import { Complaint } from '../../base/complaint.ts';
 import type { Logger } from '../../base/logger.ts';
+import type { Tracer } from '../../base/tracing.ts';
 import type { Watchdog } from '../../base/watchdog.ts';
 import type { Configuration } from '../../config/schema.ts';
 import type { KubeClient } from '../../kube/client.ts';
@@ -20,6 +21,7 @@ interface StorageParts {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: Metrics;
+  readonly tracer: Tracer | undefined;
   readonly watchdog: Watchdog;
 }
 
@@ -34,7 +36,7 @@ const KEY_TAKEN =
 
 export function createStorage(
   configuration: Configuration,
-  { client, clock, logger, metrics, watchdog }: StorageParts,
+  { client, clock, logger, metrics, tracer, watchdog }: StorageParts,
   onGateClosed: () => void,
 ): ReconcilerStorage {
   watchdog.prepare([WRITE_WORK]);
@@ -49,6 +51,7 @@ export function createStorage(
       onGateClosed,
       onUnnoted: noting(memory, logger),
       onChanged: () => changed.reject(new DatabaseChangedError()),
+      tracer,
       watchdog,
     },
   );

@@ -4,6 +4,7 @@ import { CachedAccessReviewer } from '../../../webhooks/cached-access.ts';
 import type { AdmissionPorts } from '../../../webhooks/policies/registry.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
+import type { Tracer } from '../../base/tracing.ts';
 import { storageEnabled } from '../../config/feature-switches.ts';
 import type { Configuration } from '../../config/schema.ts';
 import type { WebhookMetrics } from '../../metrics/metrics.ts';
@@ -18,13 +19,14 @@ interface Tools {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: WebhookMetrics;
+  readonly tracer?: Tracer | undefined;
 }
 
 export async function createAdmissionPorts(
   configuration: Configuration,
-  { clock, logger, metrics }: Tools,
+  { clock, logger, metrics, tracer }: Tools,
 ): Promise<AdmissionPorts & { close(): Promise<void> }> {
-  const client = new Lazy(() => createClient(configuration, clock, metrics));
+  const client = new Lazy(() => createClient(configuration, clock, metrics, tracer));
   const storage = storageEnabled(configuration) ? new Lazy(await loadStorage(configuration, clock)) : undefined;
   const reviewer = new ApiAccessReviewer({ client: () => client.get(), clock, logger });
   const open = storage === undefined ? undefined : () => storage.get();

@@ -11,6 +11,7 @@ import type { Logger } from '../../base/logger.ts';
 import type { Configuration } from '../../config/schema.ts';
 import { createWebhookMetrics } from '../../metrics/metrics.ts';
 import { servingUntil, startHealth } from '../health.ts';
+import { startTracing } from '../tracing.ts';
 import { createAdmissionPorts } from './admission-ports.ts';
 import { watchIngestedKinds } from './ingested-kinds.ts';
 
@@ -28,8 +29,9 @@ export async function runWebhook(configuration: Configuration, logger: Logger, s
   const { bindAddress = ADDRESS, certDir } = configuration.server;
   const clock = systemClock;
   const metrics = createWebhookMetrics();
+  const tracer = await startTracing({ role: 'webhook', clock, logger, metrics });
   const pair = loadKeyPair(certDir, webhook.clientCaFile);
-  const ports = await createAdmissionPorts(configuration, { clock, logger, metrics });
+  const ports = await createAdmissionPorts(configuration, { clock, logger, metrics, tracer });
   const app = createWebhookApp({
     logger,
     clock,
@@ -39,6 +41,7 @@ export async function runWebhook(configuration: Configuration, logger: Logger, s
     ...(webhook.clientCaFile === '' ? {} : { caller: webhook.clientName }),
     policies: validatingPolicies(configuration.admission, ports),
     shuttingDown: () => signal.aborted,
+    tracer,
   });
   const server = await listen(app, pair, {
     ...bindAddress,
@@ -60,7 +63,7 @@ export async function runWebhook(configuration: Configuration, logger: Logger, s
   await untilNoConnections(server, clock, webhook.shutdownDelay);
   stopWatching();
   await close(server, SHUTDOWN_MS);
-  await Promise.all([healthServer.close(), ports.close()]);
+  await Promise.all([healthServer.close(), ports.close(), tracer?.close()]);
   logger.info({}, 'Webhook stopped');
 }
 

@@ -1,6 +1,7 @@
 import type { KindDefinition } from '../../../api/kind.ts';
 import { IMMUTABLE_ANNOTATION } from '../../../api/names.ts';
 import { type Clock, sleep } from '../../../base/clock.ts';
+import { activeSpan, type Tracer } from '../../../base/tracing.ts';
 import type { Watchdog } from '../../../base/watchdog.ts';
 import type { Aggregate, AggregateQuery } from '../../aggregate.ts';
 import {
@@ -50,6 +51,7 @@ import { toSqlTime } from '../sql-time.ts';
 import { backfillPage } from './backfill.ts';
 import { type BatchOptions, writeBatch } from './batch-writer.ts';
 import { CommitTimes } from './commit-times.ts';
+import { tracedCommit } from './commit-traces.ts';
 import { deleteCollection } from './delete-collection.ts';
 import { updateMetadata } from './direct-update.ts';
 import { GroupCommit } from './group-commit.ts';
@@ -89,6 +91,8 @@ export interface StorageObservers {
   }) => void;
   /** Knows of each write from when it is asked for until it has ended. */
   readonly watchdog?: Pick<Watchdog, 'around'>;
+  /** Missing: no transaction leaves a trace. */
+  readonly tracer?: Tracer | undefined;
 }
 
 /** The name of every write for the watchdog. */
@@ -139,7 +143,9 @@ export class MysqlMetadataStorage implements MetadataStorage {
     this.#commits = new GroupCommit({
       commit: (writes) =>
         times.around(writes, (at) =>
-          this.#observed(writes.length, () => this.#gated((session) => this.#writeBatch(session, writes, at))),
+          tracedCommit(observers.tracer, writes, () =>
+            this.#observed(writes.length, () => this.#gated((session) => this.#writeBatch(session, writes, at))),
+          ),
         ),
       lanes: Math.max(1, Math.min(LANES, options.maxOpenConns - 1)),
       batch: BATCH,
@@ -388,7 +394,8 @@ export class MysqlMetadataStorage implements MetadataStorage {
   }
 
   async #write(row: ObjectRow, ending: Ending): Promise<WriteOutcome> {
-    const write = pendingWrite(row, ending, row.gateClosing ?? this.#closing);
+    const pending = pendingWrite(row, ending, row.gateClosing ?? this.#closing);
+    const write = this.#observers.tracer === undefined ? pending : { ...pending, origin: activeSpan() };
     const outcome = await this.#watched(() => this.#commits.submit(write));
     if (row.unfit !== undefined && (outcome === 'inserted' || outcome === 'updated'))
       this.#observers.onUnfit?.(row.kind, row.unfit);

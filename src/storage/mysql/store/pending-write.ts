@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import { sortedByKey } from '../../../base/json.ts';
+import type { TraceSpan } from '../../../base/tracing.ts';
 import { indexedColumns, storableDate } from '../../columns.ts';
 import type { ObjectRow, RowState } from '../../row.ts';
 import type { SqlParameter } from '../pool.ts';
@@ -36,6 +37,8 @@ export interface PendingWrite {
   readonly mainBytes: number;
   /** Of everything; what it costs in memory. */
   readonly bytes: number;
+  /** The attempt that asked for it, where that is traced. */
+  readonly origin?: TraceSpan | undefined;
 }
 
 /** Per row: the short columns and what the protocol adds. */
