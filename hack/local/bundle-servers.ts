@@ -24,6 +24,8 @@ export interface BundleServersOptions {
   readonly databaseAuthority?: Authority;
   /** See ControlPlaneOptions. */
   readonly auditedGroup?: string;
+  /** See ControlPlaneOptions. */
+  readonly tracesTo?: string;
 }
 
 /** Ends what was started, newest first, however far the start got. */
@@ -66,12 +68,13 @@ export async function startBundleServers(
   stack: UndoStack,
   fill: (databases: Databases) => Promise<void> = () => Promise.resolve(),
 ): Promise<BundleServers> {
-  const { progress = progressOnStderr, flavour = 'mysql', signal, auditedGroup } = options;
+  const { progress = progressOnStderr, flavour = 'mysql', signal, auditedGroup, tracesTo } = options;
   const interruptible = signal === undefined ? {} : { signal };
   stepper(options)(`starting etcd, kube-apiserver, kube-controller-manager, kube-scheduler and ${flavour}`);
   const startCluster = async (): Promise<ControlPlane> => {
     const audited = auditedGroup === undefined ? {} : { auditedGroup };
-    const controlPlane = await startControlPlane({ progress, ...interruptible, ...audited });
+    const traced = tracesTo === undefined ? {} : { tracesTo };
+    const controlPlane = await startControlPlane({ progress, ...interruptible, ...audited, ...traced });
     stack.add(() => controlPlane.stop());
     return controlPlane;
   };

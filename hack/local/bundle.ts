@@ -36,8 +36,11 @@ export interface Bundle extends BundleServers {
   readonly reconcilerHealthPort: number;
   /** Sections of a configuration that tell a role of the database. */
   readonly databaseSections: Readonly<Record<string, object>>;
-  /** Another reconciler beside the first, not started yet. */
-  createReplica(name: string): Promise<{ readonly process: ServerProcess; readonly healthPort: number }>;
+  /** Another reconciler beside the first, not started yet, and what its environment has beside that of the first. */
+  createReplica(
+    name: string,
+    env?: Readonly<Record<string, string>>,
+  ): Promise<{ readonly process: ServerProcess; readonly healthPort: number }>;
   stop(): Promise<void>;
 }
 
@@ -46,6 +49,8 @@ export interface BundleOptions extends BundleServersOptions {
   readonly configuration?: Readonly<Record<string, object>>;
   /** Sections of the webhook's configuration. */
   readonly webhookConfiguration?: Readonly<Record<string, object>>;
+  /** Over the environment of the webhook. */
+  readonly webhookEnv?: Readonly<Record<string, string>>;
   /** `lowercase` unless given. */
   readonly tableNames?: TableNames;
   /** Tells the webhook of the database, so that it can see what is archived. */
@@ -80,8 +85,8 @@ async function start(options: BundleOptions, stack: UndoStack): Promise<Bundle> 
   const { controlPlane } = servers;
   const settings = options.shippedSettings === true ? {} : { requeuePeriod: '2s', concurrentReconciles: 2 };
   const context: Context = { ...servers, directory, reaper, configuration, settings, reconcilerProgram, tableNames };
-  const createReplica = async (name: string): Promise<Reconciler> => {
-    const replica = await createReconciler(context, name);
+  const createReplica: Bundle['createReplica'] = async (name, env = {}) => {
+    const replica = await createReconciler(context, name, env);
     stack.add(() => replica.process.stop());
     return replica;
   };
@@ -173,7 +178,8 @@ async function startBundleWebhook(context: Context, options: BundleOptions): Pro
     ...options.webhookConfiguration,
   };
   const settings = { reconcilerConfig: join(directory, `${RECONCILER}.yaml`) };
-  return startWebhook({ directory, reaper, configuration, settings });
+  const { webhookEnv: env = {} } = options;
+  return startWebhook({ directory, reaper, configuration, settings, env });
 }
 
 function databaseSections({ database, databaseLink, tableNames }: Context): Readonly<Record<string, object>> {
@@ -185,8 +191,13 @@ function databaseSections({ database, databaseLink, tableNames }: Context): Read
 }
 
 /** Not started yet. Every replica has the same configuration and a name of its own. */
-async function createReconciler(context: Context, name: string): Promise<Reconciler> {
-  const { directory, reaper, settings, reconcilerProgram: program } = context;
+async function createReconciler(
+  context: Context,
+  name: string,
+  env: Readonly<Record<string, string>>,
+): Promise<Reconciler> {
+  const { directory, reaper, settings } = context;
+  const program = { ...context.reconcilerProgram, env: { ...context.reconcilerProgram.env, ...env } };
   const { ingester, ...more } = context.configuration;
   const healthPort = await freePort();
   const configuration = {

@@ -31,6 +31,8 @@ export interface ServerContext {
   readonly auditedGroup: string | undefined;
   /** What the API server shows to the webhooks it calls. */
   readonly webhookClient: Certificate | undefined;
+  /** See ControlPlaneOptions. */
+  readonly tracesTo: string | undefined;
 }
 
 export interface Listening {
@@ -70,7 +72,12 @@ export function startEtcd(context: ServerContext): Promise<Listening> {
 
 export async function startApiServer(context: ServerContext, etcdUrl: string): Promise<Listening> {
   const { path, caPem, admin } = context.files;
-  const optional = [...auditFlags(context), ...webhookClientFlags(context), ...(await uidHeaderFlags(context))];
+  const optional = [
+    ...auditFlags(context),
+    ...webhookClientFlags(context),
+    ...tracingFlags(context),
+    ...(await uidHeaderFlags(context)),
+  ];
   return startOnFreePort(context, (url) => ({
     name: 'kube-apiserver',
     args: [
@@ -139,6 +146,17 @@ function webhookClientFlags({ files, webhookClient: certificate }: ServerContext
     JSON.stringify({ apiVersion: 'apiserver.config.k8s.io/v1', kind: 'AdmissionConfiguration', plugins }),
   );
   return [`--admission-control-config-file=${admission}`];
+}
+
+function tracingFlags({ files, tracesTo: endpoint }: ServerContext): readonly string[] {
+  if (endpoint === undefined) return [];
+  const file = files.path('tracing.json');
+  const apiVersion = 'apiserver.config.k8s.io/v1beta1';
+  writeSecret(
+    file,
+    JSON.stringify({ apiVersion, kind: 'TracingConfiguration', endpoint, samplingRatePerMillion: 1e6 }),
+  );
+  return [`--tracing-config-file=${file}`];
 }
 
 /** How the API server shows aggregated APIs that it is itself, and on whose behalf it asks. */

@@ -58,6 +58,8 @@ export interface ControlPlaneOptions {
   readonly auditedGroup?: string;
   /** What the API server shows to the webhooks it calls. */
   readonly webhookClient?: Certificate;
+  /** Host and port to which the API server sends its own traces, every one of them; nothing has to listen there. */
+  readonly tracesTo?: string;
   readonly signal?: AbortSignal;
   readonly env?: NodeJS.ProcessEnv;
 }
@@ -78,8 +80,8 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
   });
   try {
     const files = await writeControlPlaneFiles(directory);
-    const { auditedGroup, webhookClient } = options;
-    const context = { binDir, files, reaper, signal, auditedGroup, webhookClient };
+    const { auditedGroup, webhookClient, tracesTo } = options;
+    const context = { binDir, files, reaper, signal, auditedGroup, webhookClient, tracesTo };
     const start = (): Promise<Started> => startServers(context, servers, options.minimal ?? false);
     const started = await withElapsedTime(progress, () => 'Starting the control plane', start);
     const { url } = started;

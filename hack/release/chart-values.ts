@@ -52,6 +52,13 @@ export const places: readonly Place[] = [
     form: 'map',
   },
   {
+    // Where traces go, from a ConfigMap or a Secret with the variables of OpenTelemetry.
+    of: /^Deployment ingester-(webhook|reconciler)$/,
+    path: [...container, 'envFrom'],
+    value: 'tracing.envFrom',
+    empty: [],
+  },
+  {
     of: new RegExp(`^ConfigMap ${CONFIG}-`),
     path: ['data', 'config.yaml'],
     value: 'reconciler.config',

@@ -105,7 +105,7 @@ function postOnce(port: number, agent: Agent, body: Buffer): Promise<number | un
 const TICKS_PER_SECOND = 100;
 
 /** User and system time of a process so far. */
-function cpuSeconds(pid: number): number {
+export function cpuSeconds(pid: number): number {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
   return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
 }

@@ -13,6 +13,7 @@ import { storageBench } from './storage.ts';
 import { syncBench } from './sync.ts';
 import { delayedSyncBench } from './sync-delayed.ts';
 import { largeSyncBench } from './sync-large.ts';
+import { tracesBench } from './traces.ts';
 
 const benches: readonly Bench[] = [
   admissionBench,
@@ -24,6 +25,7 @@ const benches: readonly Bench[] = [
   largeSyncBench,
   deletionBench,
   memoryBench,
+  tracesBench,
 ];
 
 class TableReport implements BenchReport {

@@ -32,6 +32,8 @@ const installed: Readonly<Record<string, Recipe>> = {
   },
 };
 
+const COLLECTOR = 4318;
+
 const spec: IngesterSpec = {
   version: '1.0.0',
   database: { credentialsSecret: 'mysql' },
@@ -140,6 +142,21 @@ describe('the network policies', () => {
       assert.deepEqual(wrong, []);
     });
   }
+
+  it('let spans out with the component tracing, and not without it', async () => {
+    const components = ['network-policy', 'lifecycle', 'query', 'query-certificate'];
+    for (const [added, expected] of [
+      [[], false],
+      [['tracing'], true],
+    ] as const) {
+      const recipe = { base: 'default', components: [...components, ...added] };
+      const manifests = manifestsOf(await renderText(kubectl, recipe));
+      const out = podsOf(manifests).map((pod) =>
+        isAllowed(manifests, pod, { direction: 'egress', other: 'outside', port: COLLECTOR, protocol: 'TCP' }),
+      );
+      assert.ok(out.length > 1 && out.every((is) => is === expected), String(added));
+    }
+  });
 
   it('of an Ingester resource let clients reach the query API and its page, and Prometheus the metrics', () => {
     const children = childrenOf({ ...spec, networkPolicy: {} });

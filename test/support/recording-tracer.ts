@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import type { SpanAttributes, SpanReference, SpanStart, Tracer, TraceSpan } from '../../src/base/tracing.ts';
 
 export class RecordedSpan implements TraceSpan {
@@ -41,6 +42,13 @@ export class RecordingTracer implements Tracer {
     if (!this.samples && start.parent === undefined) return undefined;
     const span = new RecordedSpan(name, start, this.spans.length + 1);
     this.spans.push(span);
+    return span;
+  }
+
+  /** The one span of this name. */
+  only(name: string): RecordedSpan {
+    const [span, ...others] = this.named(name);
+    assert.ok(span !== undefined && others.length === 0, `${others.length + 1} spans ${name}`);
     return span;
   }
 

@@ -60,6 +60,7 @@ export const recipes: Readonly<Record<string, Recipe>> = {
   },
   'no-cert-manager': { folder: 'config/overlays/no-cert-manager' },
   'no-cert-manager-argocd': { base: 'overlays/no-cert-manager', components: ['probe', 'argocd'] },
+  tracing: { base: 'default', components: ['network-policy', 'tracing'] },
   'uninstall-hook': { base: 'default', components: ['uninstall-hook', 'deletion-protection'] },
   'without-tls': { base: 'default', components: ['query', 'query-certificate', 'mysql-without-tls'] },
 };

@@ -15,7 +15,7 @@ import type { Metrics } from '../../metrics/metrics.ts';
 import { Controller, type ControllerOptions } from '../../runtime/controller.ts';
 import type { EventRecorder } from '../../runtime/event-recorder.ts';
 import { enqueueForObject } from '../../runtime/handler.ts';
-import { resourceVersionChanged } from '../../runtime/predicate.ts';
+import { type Predicate, resourceVersionChanged } from '../../runtime/predicate.ts';
 import { retryUpTo } from '../../runtime/rate-limiter.ts';
 import { inSteps, type Step } from '../../runtime/reconcile.ts';
 import { kindSource } from '../../runtime/source.ts';
@@ -142,9 +142,7 @@ export function createLoop(kind: KindDefinition, parts: Parts): KindLoop {
     defers: (key) => completeness.firstList.defers(key),
     onFinished: (state) => completeness.noteFinished(state),
   });
-  const lag = createLag(kind, parts, store);
-  const { tracer } = parts;
-  const traces = tracer === undefined ? undefined : new ChangeTraces({ kind, tracer, clock });
+  const { noted, ...following } = followChanges(kind, parts, store);
   const work = `reconcile ${kind.plural}`;
   watchdog.prepare([work, `list ${kind.plural}`, `watch ${kind.plural}`]);
   const controller = new Controller({
@@ -154,12 +152,7 @@ export function createLoop(kind: KindDefinition, parts: Parts): KindLoop {
         name: kind.plural,
         informer: () => informer,
         handler: enqueueForObject(),
-        predicates: [
-          resourceVersionChanged,
-          completeness.skipUnchanged,
-          lag.noted,
-          ...(traces === undefined ? [] : [traces.noted]),
-        ],
+        predicates: [resourceVersionChanged, completeness.skipUnchanged, ...noted],
         prepare: (objects) => completeness.look(objects),
       }),
       completeness.firstList,
@@ -168,7 +161,7 @@ export function createLoop(kind: KindDefinition, parts: Parts): KindLoop {
     // A CRD may be installed long after this program was.
     cacheSyncTimeoutMs: Number.POSITIVE_INFINITY,
     ...paceOf(kind.kind, configuration),
-    reconcile: inSteps(stepsOf({ work, lag, traces, positions, completeness, objects, reconciler }, parts)),
+    reconcile: inSteps(stepsOf({ work, ...following, positions, completeness, objects, reconciler }, parts)),
     metrics: parts.metrics.controllers.forController(`ingester_${kind.kind}`),
     mayWork: parts.mayWork,
     clock,
@@ -187,6 +180,18 @@ function paceOf(
     maxConcurrentReconciles: ingester.concurrentReconcilesMap[kind] ?? ingester.concurrentReconciles,
     retry: retryUpTo(ingester.requeuePeriodMap[kind] ?? ingester.requeuePeriod),
   };
+}
+
+/** How long changes take, and where traces are exported what became of each; and what notes them. */
+function followChanges(
+  kind: KindDefinition,
+  parts: Parts,
+  store: { readonly size: number },
+): Pick<Worked, 'lag' | 'traces'> & { readonly noted: readonly Predicate[] } {
+  const { tracer, clock } = parts;
+  const lag = createLag(kind, parts, store);
+  const traces = tracer === undefined ? undefined : new ChangeTraces({ kind, tracer, clock });
+  return { lag, traces, noted: [lag.noted, ...(traces === undefined ? [] : [traces.noted])] };
 }
 
 function createLag({ kind }: KindDefinition, { clock, metrics }: Parts, store: { readonly size: number }): ChangeLag {

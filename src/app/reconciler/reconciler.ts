@@ -59,8 +59,7 @@ export async function runReconciler(configuration: Configuration, logger: Logger
   const client = createClient(configuration, clock, metrics, tracer);
   const seen = { client, clock, logger, metrics, tracer, watchdog };
   const { storage, sameDatabase } = createStorage(configuration, seen, () => readAnew(loops));
-  const lease = leaseName(controllers);
-  const elector = createElector(configuration, { clock, logger, metrics }, lease);
+  const elector = createElector(configuration, { clock, logger, metrics }, leaseName(controllers));
   const mayWork = (): boolean => elector?.election.leads() ?? true;
   const sensitive = sensitiveValues(configuration);
   const uninstall = watchUninstallMarker({ ...seen, configuration }, () => finalizerSweep.enqueueAll());
@@ -104,8 +103,7 @@ export async function runReconciler(configuration: Configuration, logger: Logger
     addSyncRunnables(manager, parts, loops, monitor);
   }
   await manager.run(signal);
-  await Promise.all([client.close(), storage.close(), elector?.close()]);
-  await tracer?.close();
+  await Promise.all([client.close(), storage.close().then(() => tracer?.close()), elector?.close()]);
   logger.info({}, 'Reconciler stopped');
 }
 

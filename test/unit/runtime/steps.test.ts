@@ -32,8 +32,8 @@ describe('a reconcile out of steps', () => {
   it('gives each step the run, so that what is noted there is in the lines of the run', async () => {
     const notes: Step = [
       'notes',
-      (_, next, { note }) => {
-        note({ step: 'notes' });
+      (_, next, run) => {
+        run.note({ step: 'notes' });
         return next();
       },
     ];

@@ -3,11 +3,12 @@ import assert from 'node:assert/strict';
 import { after, afterEach, before, describe, it } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { systemClock } from '../../../src/base/clock.ts';
+import type { SpanStart, TraceSpan } from '../../../src/base/tracing.ts';
 import { createWebhookMetrics } from '../../../src/metrics/metrics.ts';
 import { startOpenTelemetry, type Tracing } from '../../../src/tracing/open-telemetry.ts';
 import { readTraceSettings } from '../../../src/tracing/settings.ts';
 import { eventually } from '../../support/eventually.ts';
-import { type OtlpReceiver, startOtlpReceiver } from '../../support/otlp-receiver.ts';
+import { type OtlpReceiver, type ReceivedSpan, startOtlpReceiver } from '../../support/otlp-receiver.ts';
 import { RecordingLogger } from '../../support/recording-logger.ts';
 
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
@@ -58,6 +59,18 @@ function start(env: Readonly<Record<string, string>> = {}) {
   return { tracing, logger, counted, spans };
 }
 
+function started(tracing: Tracing, name: string, start: SpanStart): TraceSpan {
+  const span = tracing.start(name, start);
+  assert.ok(span !== undefined, name);
+  return span;
+}
+
+function arrived(name: string): ReceivedSpan {
+  const [span] = receiver.spans.filter((each) => each.name === name);
+  assert.ok(span !== undefined, name);
+  return span;
+}
+
 const complaint = 'Traces cannot be exported; spans are lost meanwhile';
 
 describe('traces', () => {
@@ -69,31 +82,31 @@ describe('traces', () => {
     });
     const parent = { traceId: TRACE, spanId: SPAN, traceFlags: 1, isRemote: true } as const;
     const began = Date.now();
-    const outer = tracing.start('outer', { kind: 'server', parent, sinceMs: performance.now() - 1000 });
-    const other = tracing.start('other', { kind: 'consumer' });
-    const inner = tracing.start('inner', { kind: 'client', parent: outer!.reference, links: [other!.reference] });
-    inner?.set({ 'ingester.object.name': 'x'.repeat(1000), 'ingester.attempt': 2 });
-    other?.link(inner!.reference);
-    inner?.end('STORAGE_UNAVAILABLE');
-    outer?.end();
-    other?.end();
-    assert.deepEqual([inner?.isOver, outer?.isOver], [true, true]);
+    const outer = started(tracing, 'outer', { kind: 'server', parent, sinceMs: performance.now() - 1000 });
+    const other = started(tracing, 'other', { kind: 'consumer' });
+    const inner = started(tracing, 'inner', { kind: 'client', parent: outer.reference, links: [other.reference] });
+    inner.set({ 'ingester.object.name': 'x'.repeat(1000), 'ingester.attempt': 2 });
+    other.link(inner.reference);
+    inner.end('STORAGE_UNAVAILABLE');
+    outer.end();
+    other.end();
+    assert.deepEqual([inner.isOver, outer.isOver], [true, true]);
     await eventually(() => assert.equal(receiver.spans.length, 3));
-    const [received, parentSpan, otherSpan] = receiver.spans;
-    assert.deepEqual([received?.traceId, received?.parentId, received?.kind], [TRACE, parentSpan?.spanId, 3]);
-    assert.deepEqual([parentSpan?.parentId, parentSpan?.kind, otherSpan?.parentId, otherSpan?.kind], [SPAN, 2, '', 5]);
-    assert.deepEqual([received?.links, otherSpan?.links], [[otherSpan?.spanId], [received?.spanId]]);
-    assert.deepEqual(received?.attributes, {
+    const [first, second, third] = [arrived('inner'), arrived('outer'), arrived('other')];
+    assert.deepEqual([first.traceId, first.parentId, first.kind], [TRACE, second.spanId, 3]);
+    assert.deepEqual([second.parentId, second.kind, third.parentId, third.kind], [SPAN, 2, '', 5]);
+    assert.deepEqual([first.links, third.links], [[third.spanId], [first.spanId]]);
+    assert.deepEqual(first.attributes, {
       'ingester.object.name': 'x'.repeat(256),
       'ingester.attempt': 2,
       'error.type': 'STORAGE_UNAVAILABLE',
     });
-    assert.deepEqual([received?.failed, parentSpan?.failed], [true, false]);
-    const lastedMs = (parentSpan?.endMs ?? 0) - (parentSpan?.startMs ?? 0);
+    assert.deepEqual([first.failed, second.failed], [true, false]);
+    const lastedMs = second.endMs - second.startMs;
     assert.ok(lastedMs >= 1000 && lastedMs < 2000, `${lastedMs} ms`);
-    assert.ok(Math.abs((received?.startMs ?? 0) - began) < 1000);
-    assert.ok((received?.startMs ?? 0) >= (parentSpan?.startMs ?? Infinity));
-    const { resource } = received!;
+    assert.ok(Math.abs(first.startMs - began) < 1000);
+    assert.ok(first.startMs >= second.startMs);
+    const { resource } = first;
     assert.equal(resource['service.name'], 'ingester-webhook');
     assert.equal(resource['service.version'], '1.2.3');
     assert.equal(resource['deployment.environment.name'], 'test');
@@ -128,12 +141,12 @@ describe('traces', () => {
       const { logger, counted, spans } = start({ OTEL_BSP_MAX_EXPORT_BATCH_SIZE: '5' });
       Object.assign(receiver, { answer });
       spans(10);
-      await eventually(async () => assert.equal((await counted())['failed'], 10);
+      await eventually(async () => assert.equal((await counted())['failed'], 10));
       assert.equal(logger.messages().filter((message) => message === complaint).length, 2);
       assert.equal(logger.lines.filter(({ level }) => level === 'warn').length, 1);
       Object.assign(receiver, { answer: 200 });
       spans(1);
-      await eventually(async () => assert.equal((await counted())['exported'], 1);
+      await eventually(async () => assert.equal((await counted())['exported'], 1));
       assert.equal(logger.messages().at(-1), `Over: ${complaint}`);
     });
   }

@@ -1,11 +1,16 @@
 // One span for a transaction that many objects share: a child of the first attempt that is traced, linked with the others,
 // and they with it. No more than a batch has rows.
 import { CodedError } from '../../../base/errors.ts';
-import { type SpanReference, type Tracer, type TraceSpan, withSpan } from '../../../base/tracing.ts';
+import { activeSpan, type SpanReference, type Tracer, type TraceSpan, withSpan } from '../../../base/tracing.ts';
 import type { WriteOutcome } from '../../metadata-storage.ts';
 import type { PendingWrite } from './pending-write.ts';
 
 type Outcomes = readonly WriteOutcome[];
+
+/** The write, with the attempt that asks for it now. */
+export function withOrigin(tracer: Tracer | undefined, write: PendingWrite): PendingWrite {
+  return tracer === undefined ? write : { ...write, origin: activeSpan() };
+}
 
 /** Runs the transaction, outside of the attempt that happens to start it; each attempt learns what became of its write. */
 export function tracedCommit(

@@ -1,7 +1,7 @@
 import type { KindDefinition } from '../../../api/kind.ts';
 import { IMMUTABLE_ANNOTATION } from '../../../api/names.ts';
 import { type Clock, sleep } from '../../../base/clock.ts';
-import { activeSpan, type Tracer } from '../../../base/tracing.ts';
+import type { Tracer } from '../../../base/tracing.ts';
 import type { Watchdog } from '../../../base/watchdog.ts';
 import type { Aggregate, AggregateQuery } from '../../aggregate.ts';
 import {
@@ -51,7 +51,7 @@ import { toSqlTime } from '../sql-time.ts';
 import { backfillPage } from './backfill.ts';
 import { type BatchOptions, writeBatch } from './batch-writer.ts';
 import { CommitTimes } from './commit-times.ts';
-import { tracedCommit } from './commit-traces.ts';
+import { tracedCommit, withOrigin } from './commit-traces.ts';
 import { deleteCollection } from './delete-collection.ts';
 import { updateMetadata } from './direct-update.ts';
 import { GroupCommit } from './group-commit.ts';
@@ -394,8 +394,7 @@ export class MysqlMetadataStorage implements MetadataStorage {
   }
 
   async #write(row: ObjectRow, ending: Ending): Promise<WriteOutcome> {
-    const pending = pendingWrite(row, ending, row.gateClosing ?? this.#closing);
-    const write = this.#observers.tracer === undefined ? pending : { ...pending, origin: activeSpan() };
+    const write = withOrigin(this.#observers.tracer, pendingWrite(row, ending, row.gateClosing ?? this.#closing));
     const outcome = await this.#watched(() => this.#commits.submit(write));
     if (row.unfit !== undefined && (outcome === 'inserted' || outcome === 'updated'))
       this.#observers.onUnfit?.(row.kind, row.unfit);
