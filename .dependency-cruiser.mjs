@@ -118,7 +118,7 @@ export default {
       to: { path: '^node_modules/@kubernetes/client-node/', dynamic: false, dependencyTypesNot: ['type-only'] },
     },
     {
-      // Most installations export no traces, and it costs the webhook a third of its start.
+      // Most installations export no traces; docs/operations.md#traces says that nothing is loaded then.
       name: 'open-telemetry-on-demand',
       severity: 'error',
       from: { path: '^(src|webhooks)/', pathNot: '^src/tracing/(open-telemetry|span-outlet)\\.ts$' },

@@ -2,10 +2,12 @@
 // sent it.
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { gunzipSync } from 'node:zlib';
 import protobuf from 'protobufjs';
+import type { Certificate } from '../../hack/local/certificates.ts';
 
 /** opentelemetry/proto/collector/trace/v1/trace_service.proto, the fields that are looked at. */
 const DEFINITIONS = `
@@ -57,13 +59,18 @@ export interface OtlpReceiver {
   close(): Promise<void>;
 }
 
-export async function startOtlpReceiver(): Promise<OtlpReceiver> {
-  const server = createServer((incoming, response) => void receive(incoming, response));
+/** Over HTTPS where it is given a certificate. */
+export async function startOtlpReceiver(certificate?: Certificate): Promise<OtlpReceiver> {
+  const answer = (incoming: IncomingMessage, response: ServerResponse): void => void receive(incoming, response);
+  const server =
+    certificate === undefined
+      ? createServer(answer)
+      : createTlsServer({ cert: certificate.certificatePem, key: certificate.keyPem }, answer);
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
   const receiver: OtlpReceiver = {
-    endpoint: `http://127.0.0.1:${port}`,
+    endpoint: `${certificate === undefined ? 'http' : 'https'}://127.0.0.1:${port}`,
     spans: [],
     requests: [],
     answer: 200,
@@ -75,10 +82,10 @@ export async function startOtlpReceiver(): Promise<OtlpReceiver> {
   const receive = async (incoming: IncomingMessage, response: ServerResponse): Promise<void> => {
     const body = await buffer(incoming);
     receiver.requests.push(incoming);
-    const { answer } = receiver;
-    if (answer === 200) receiver.spans.push(...decode(incoming, body));
-    if (typeof answer === 'number') response.writeHead(answer).end();
-    if (answer !== 'drips') return;
+    const { answer: how } = receiver;
+    if (how === 200) receiver.spans.push(...decode(incoming, body));
+    if (typeof how === 'number') response.writeHead(how).end();
+    if (how !== 'drips') return;
     response.writeHead(200);
     const timer = setInterval(() => response.write('.'), 100);
     response.once('close', () => clearInterval(timer));

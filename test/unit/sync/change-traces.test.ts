@@ -67,10 +67,13 @@ describe('the trace of a change', () => {
   });
 
   it('is one for the changes that wait together, and of the newest state', async () => {
-    const { tracer, created, updated, attempt } = setUp();
+    const { clock, tracer, created, updated, attempt } = setUp();
+    const eventMs = clock.monotonicMs();
     created('a');
+    await clock.advance(100);
     updated('a', '7');
     await attempt('a');
+    assert.equal(tracer.only('sync Model').start.sinceMs, eventMs, 'it begins with the first');
     await attempt('a');
     assert.equal(tracer.named('sync Model').length, 1);
     assert.equal(tracer.named('sync Model')[0]?.attributes['ingester.object.resource_version'], '7');

@@ -1,7 +1,11 @@
 // The library as it is configured, with a collector that decodes what it gets, is away, silent or unwilling.
 import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { after, afterEach, before, describe, it } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
+import { createAuthority } from '../../../hack/local/certificates.ts';
 import { systemClock } from '../../../src/base/clock.ts';
 import type { SpanStart, TraceSpan } from '../../../src/base/tracing.ts';
 import { createWebhookMetrics } from '../../../src/metrics/metrics.ts';
@@ -150,6 +154,35 @@ describe('traces', () => {
       assert.equal(logger.messages().at(-1), `Over: ${complaint}`);
     });
   }
+
+  it('arrive in the end where the collector asks for a moment', async () => {
+    const { logger, counted, spans } = start({ OTEL_EXPORTER_OTLP_TIMEOUT: '10000' });
+    Object.assign(receiver, { answer: 503 });
+    spans(3);
+    await eventually(() => assert.equal(receiver.requests.length, 1));
+    Object.assign(receiver, { answer: 200 });
+    await eventually(async () => assert.deepEqual(await counted(), { exported: 3, failed: 0, dropped: 0 }));
+    assert.deepEqual(logger.messages(), ['Traces are exported']);
+  });
+
+  it('go over HTTPS to a collector whose authority is OTEL_EXPORTER_OTLP_CERTIFICATE, and to no other', async () => {
+    const authority = await createAuthority('collector-ca');
+    const folder = mkdtempSync(join(tmpdir(), 'traces-'));
+    const file = join(folder, 'ca.crt');
+    writeFileSync(file, authority.caPem);
+    const own = await startOtlpReceiver(await authority.issue({ commonName: 'collector', hosts: ['127.0.0.1'] }));
+    try {
+      const unknown = start({ OTEL_EXPORTER_OTLP_ENDPOINT: own.endpoint });
+      unknown.spans(1);
+      await eventually(async () => assert.equal((await unknown.counted())['failed'], 1));
+      assert.match(String(unknown.logger.lines.find(({ level }) => level === 'warn')?.err), /certificate/);
+      start({ OTEL_EXPORTER_OTLP_ENDPOINT: own.endpoint, OTEL_EXPORTER_OTLP_CERTIFICATE: file }).spans(1);
+      await eventually(() => assert.equal(own.spans.length, 1));
+    } finally {
+      await own.close();
+      rmSync(folder, { recursive: true });
+    }
+  });
 
   it('are dropped beyond the queue while the collector is silent, and take no memory of their own', async () => {
     const { counted, spans } = start({ OTEL_BSP_MAX_QUEUE_SIZE: '20', OTEL_BSP_MAX_EXPORT_BATCH_SIZE: '10' });
