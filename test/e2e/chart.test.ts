@@ -122,6 +122,25 @@ describe('the Helm chart', async () => {
     },
   );
 
+  it(
+    'sends traces where a ConfigMap says, from the webhook and the reconciler, and only where one is named',
+    options,
+    async () => {
+      type Pods = { template: { spec: { containers: { envFrom?: unknown }[] } } };
+      const tracedBy = async (...values: readonly string[]): Promise<readonly unknown[]> =>
+        manifestsOf(await template(...everything, ...values))
+          .filter(({ kind }) => kind === 'Deployment')
+          .map(({ metadata, spec }) => [metadata.name, (spec as unknown as Pods).template.spec.containers[0]?.envFrom])
+          .filter(([, envFrom]) => envFrom !== undefined);
+      const envFrom = [{ configMapRef: { name: 'tracing' } }];
+      assert.deepEqual((await tracedBy('tracing.envFrom[0].configMapRef.name=tracing')).toSorted(), [
+        ['ingester-reconciler', envFrom],
+        ['ingester-webhook', envFrom],
+      ]);
+      assert.deepEqual(await tracedBy(), []);
+    },
+  );
+
   it('refuses values that it does not have, and of another type', options, async () => {
     await assert.rejects(
       template('webhook.replica=5'),
