@@ -69,7 +69,7 @@ export function createWebhookApp(options: WebhookAppOptions): Express {
   const route = (path: '/mutate' | '/validate', meter: WebhookMeter, reviewer: Reviewer): void => {
     const spans = tracer === undefined ? [] : [traced(tracer, path, statusOf)];
     const review = tracer === undefined ? reviewer : tracedReview(reviewer);
-    app.post(path, ...spans, measured(meter, options), ...known, ...admission(bodies, review));
+    app.post(path, measured(meter, options), ...known, ...spans, ...admission(bodies, review));
   };
   route('/mutate', mutating, mutator(options, asSent));
   route('/validate', validating, validator(asStored));

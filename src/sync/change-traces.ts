@@ -42,6 +42,7 @@ interface Change {
 /** A trace that goes on with the next attempt for its key. */
 interface Unfinished {
   readonly root: SpanReference;
+  readonly object: KnownObject['identity'];
   readonly attempts: number;
 }
 
@@ -75,15 +76,17 @@ export class ChangeTraces {
   ): Promise<ReconcileResult> {
     const change = this.#waiting.get(key);
     const before = this.#unfinished.get(key);
-    if (change === undefined && before === undefined) return reconcile();
+    const object = change?.object ?? before?.object;
+    if (object === undefined) return reconcile();
     this.#waiting.delete(key);
     this.#unfinished.delete(key);
-    const root = before === undefined ? this.#begin(change) : undefined;
-    const parent = before?.root ?? root?.reference;
-    const attempt = parent === undefined ? undefined : this.#attempt(parent, change);
-    if (parent === undefined || attempt === undefined) return reconcile();
+    const begun = before === undefined ? this.#begin(change) : undefined;
+    const root = before?.root ?? begun?.reference;
+    const attempt = root === undefined ? undefined : this.#attempt(root, change, object);
+    if (root === undefined || attempt === undefined) return reconcile();
     context.note(logFieldsOf(attempt));
-    return this.#follow(key, { root: parent, attempts: (before?.attempts ?? 0) + 1 }, { attempt, root }, reconcile);
+    const trace = { root, object, attempts: (before?.attempts ?? 0) + 1 };
+    return this.#follow(key, trace, { attempt, begun }, reconcile);
   }
 
   #note(cause: Cause, { key, identity }: KnownObject): true {
@@ -98,20 +101,19 @@ export class ChangeTraces {
     if (change === undefined) return undefined;
     const { kind, tracer } = this.#options;
     const root = tracer.start(`sync ${kind.kind}`, { kind: 'consumer', sinceMs: change.sinceMs });
-    root?.set({ ...this.#told(change), 'ingester.change': change.cause });
+    root?.set({ ...this.#told(change.object), 'ingester.change': change.cause });
     return root;
   }
 
-  #attempt(parent: SpanReference, change: Change | undefined): TraceSpan | undefined {
+  #attempt(parent: SpanReference, change: Change | undefined, object: Change['object']): TraceSpan | undefined {
     const { tracer } = this.#options;
     if (change !== undefined) tracer.start('queue', { parent, sinceMs: change.sinceMs })?.end();
     const attempt = tracer.start('reconcile', { parent });
-    if (change !== undefined) attempt?.set(this.#told(change));
+    attempt?.set(this.#told(object));
     return attempt;
   }
 
-  #told({ object }: Change): SpanAttributes {
-    const { namespace, name, uid, resourceVersion } = object;
+  #told({ namespace, name, uid, resourceVersion }: Change['object']): SpanAttributes {
     return {
       'ingester.object.kind': this.#options.kind.kind,
       ...(namespace === undefined ? {} : { 'k8s.namespace.name': namespace }),
@@ -124,12 +126,12 @@ export class ChangeTraces {
   async #follow(
     key: string,
     trace: Unfinished,
-    { attempt, root }: { readonly attempt: TraceSpan; readonly root: TraceSpan | undefined },
+    { attempt, begun }: { readonly attempt: TraceSpan; readonly begun: TraceSpan | undefined },
     reconcile: () => Promise<ReconcileResult>,
   ): Promise<ReconcileResult> {
     attempt.set({ 'ingester.attempt': trace.attempts });
     const end = (outcome: string, failure?: string): void => {
-      for (const span of [attempt, root]) {
+      for (const span of [attempt, begun]) {
         span?.set({ 'ingester.outcome': outcome });
         span?.end(failure);
       }

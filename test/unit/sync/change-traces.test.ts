@@ -98,6 +98,7 @@ describe('the trace of a change', () => {
       tracer.named('reconcile').map(({ attributes }) => attributes['ingester.attempt']),
       [1, 2, 3],
     );
+    for (const { attributes } of tracer.named('reconcile')) assert.equal(attributes['ingester.object.uid'], 'uid-a');
     assert.ok(!JSON.stringify(tracer.spans).includes('s3cr3t'));
   });
 

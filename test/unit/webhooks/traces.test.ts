@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import request from 'supertest';
 import { activeSpan, callersSpan } from '../../../src/base/tracing.ts';
+import type { WebhookAppOptions } from '../../../webhooks/app.ts';
 import type { ValidatingPolicy } from '../../../webhooks/policy.ts';
 import { RecordingTracer } from '../../support/recording-tracer.ts';
 import { aReview } from '../../support/review.ts';
@@ -10,9 +11,9 @@ import { aWebhookApp } from '../../support/webhook-app.ts';
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
 const SPAN = '00f067aa0ba902b7';
 
-function setUp(policies: readonly ValidatingPolicy[] = []) {
+function setUp(policies: readonly ValidatingPolicy[] = [], more: Partial<WebhookAppOptions> = {}) {
   const tracer = new RecordingTracer();
-  const { app } = aWebhookApp({ tracer, isIngested: () => true, policies });
+  const { app } = aWebhookApp({ tracer, isIngested: () => true, policies, ...more });
   const post = (path: string, review: object, headers: Readonly<Record<string, string>> = {}) =>
     request(app)
       .post(path)
@@ -77,6 +78,12 @@ describe('the trace of an admission call', () => {
     const { tracer, post } = setUp([broken]);
     assert.equal((await post('/validate', aReview())).status, 500);
     assert.equal(tracer.spans[0]?.failure, '500');
+  });
+
+  it('is not there for a caller that is not answered', async () => {
+    const { tracer, post } = setUp([], { caller: 'api-server' });
+    assert.equal((await post('/mutate', aReview(), { traceparent: `00-${TRACE}-${SPAN}-01` })).status, 401);
+    assert.deepEqual(tracer.spans, []);
   });
 
   it('is not there for a call that is not sampled, which is answered all the same', async () => {
