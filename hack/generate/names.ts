@@ -206,6 +206,6 @@ function roleNames(name: string): readonly Target[] {
     case 'ingester-control':
       return ['ingester-control', 'ingester-query'].map((each) => role(each, 'rules.0.resourceNames.0'));
     default:
-      return [role('ingester-control', 'rules.1.resourceNames.0')];
+      return [role('ingester-control', 'rules.1.resourceNames.0'), role('ingester-query', 'rules.0.resourceNames.1')];
   }
 }

@@ -101,6 +101,23 @@ export class Authorizer {
     return { kinds: new Map<KindDefinition, 'all' | readonly string[]>([...everywhere(all), ...allowed]), leftOut };
   }
 
+  /** Those of the items that the user may list, in their order. An item without a namespace is of every namespace. */
+  async listableAmong<T extends Pick<Access, 'kind' | 'namespace'>>(
+    user: User,
+    items: readonly T[],
+    signal: AbortSignal,
+  ): Promise<readonly T[]> {
+    if (items.length === 0 || (await this.#mayList(user, ALL_KINDS, undefined, signal))) return items;
+    const allowed = new Set<T>();
+    await eachOf(items, signal, async (item) => {
+      const { kind, namespace } = item;
+      const everywhere = await this.#mayList(user, kind.plural, undefined, signal);
+      const there = namespace !== undefined && !everywhere;
+      if (everywhere || (there && (await this.#mayList(user, kind.plural, namespace, signal)))) allowed.add(item);
+    });
+    return items.filter((item) => allowed.has(item));
+  }
+
   async #byNamespace(
     user: User,
     kinds: readonly KindDefinition[],

@@ -6,6 +6,7 @@ import type { ChangeReads, MetadataStorage, StorageReads } from '../storage/meta
 import type { QueryTemplates } from '../storage/query-templates.ts';
 import type { Authenticator } from './authenticate.ts';
 import type { Authorizer } from './authorize.ts';
+import type { ReadReport } from './report-port.ts';
 import type { TimeLimits } from './request-time.ts';
 import type { QueryWrites } from './write-port.ts';
 
@@ -23,7 +24,8 @@ export interface QueryAppOptions {
   readonly client: KubeClient;
   readonly writes: QueryWrites;
   readonly authenticator: Pick<Authenticator, 'authenticate'>;
-  readonly authorizer: Pick<Authorizer, 'require' | 'listableNamespaces' | 'listable'>;
+  readonly authorizer: Pick<Authorizer, 'require' | 'listableNamespaces' | 'listable' | 'listableAmong'>;
+  readonly readReport: ReadReport;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly limits: QueryLimits;

@@ -10,6 +10,7 @@
 //   .../models/m1/incarnations                                         all objects that ever had the name
 //   .../models/m1/restore                                              back into the cluster (POST)
 //   /apis/stored.michelangelo.api/v2/summary                           every kind with its counts
+//   /apis/stored.michelangelo.api/v2/stuck                             what the reconciler cannot deal with
 import type { KindDefinition } from '../api/kind.ts';
 import { VERSION } from '../api/names.ts';
 import { QueryError } from './errors.ts';
@@ -35,11 +36,14 @@ export interface ObjectTarget {
   readonly name: string;
 }
 
-export interface SummaryTarget {
-  readonly type: 'summary';
+const wholeParts = ['summary', 'stuck'] as const;
+
+/** Of all kinds. */
+export interface WholeTarget {
+  readonly type: (typeof wholeParts)[number];
 }
 
-export type Target = CollectionTarget | ObjectTarget | SummaryTarget;
+export type Target = CollectionTarget | ObjectTarget | WholeTarget;
 
 const BASE = `/apis/${STORED_GROUP}/${VERSION}/`;
 
@@ -50,7 +54,8 @@ const BASE = `/apis/${STORED_GROUP}/${VERSION}/`;
 export function parseTarget(path: string, kinds: readonly KindDefinition[]): Target | undefined {
   if (!path.startsWith(BASE)) return undefined;
   const steps = path.slice(BASE.length).split('/').map(decodeStep);
-  if (steps.join('/') === 'summary') return { type: 'summary' };
+  const whole = wholeParts.find((known) => known === steps.join('/'));
+  if (whole !== undefined) return { type: whole };
   const namespace = namespaceIn(steps);
   const [plural = '', name, part, ...rest] = namespace === undefined ? steps : steps.slice(2);
   if (plural === '' || rest.length > 0) return undefined;

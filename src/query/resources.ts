@@ -6,6 +6,7 @@ import { isWatch, refuseParameters } from './list-request.ts';
 import type { QueryAppOptions } from './options.ts';
 import { type CollectionTarget, type ObjectTarget, parseTarget, type Target } from './paths.ts';
 import { Reader } from './reads.ts';
+import { Stuck } from './stuck.ts';
 import { Summary } from './summary.ts';
 import { Watches } from './watch/watches.ts';
 import { Writer } from './writes.ts';
@@ -21,6 +22,7 @@ const methods: Readonly<Record<Target['type'], readonly string[]>> = {
   incarnations: ['GET'],
   restore: ['POST'],
   summary: ['GET'],
+  stuck: ['GET'],
 };
 
 export class ResourceHandler {
@@ -28,6 +30,7 @@ export class ResourceHandler {
   readonly #reader: Reader;
   readonly #writer: Writer;
   readonly #summary: Summary;
+  readonly #stuck: Stuck;
   readonly #watches: Watches;
 
   constructor(options: QueryAppOptions) {
@@ -35,6 +38,7 @@ export class ResourceHandler {
     this.#reader = new Reader(options);
     this.#writer = new Writer(options);
     this.#summary = new Summary(options);
+    this.#stuck = new Stuck(options);
     this.#watches = new Watches(options);
   }
 
@@ -61,6 +65,8 @@ export class ResourceHandler {
         return this.#writer.restore(target, context);
       case 'summary':
         return this.#summary.answer(context);
+      case 'stuck':
+        return this.#stuck.answer(context);
       case 'object':
         return this.#object(target, context);
     }

@@ -38,7 +38,9 @@ const app = createQueryApp({
     require: () => Promise.resolve(),
     listableNamespaces: () => Promise.resolve(undefined),
     listable: () => Promise.resolve({ kinds: new Map(), leftOut: 0 }),
+    listableAmong: (_user, items) => Promise.resolve(items),
   },
+  readReport: () => Promise.resolve(undefined),
   clock: systemClock,
   logger: createLogger('error', 'query', 'stderr'),
   limits: {

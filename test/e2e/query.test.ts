@@ -157,7 +157,9 @@ describe('the query API', () => {
     });
 
     it('does what docs/query.md shows', async () => {
-      const sections = ['Query', 'Watch', 'What is in MySQL only'].map((section) => commandsOf('query.md', section));
+      const sections = ['Query', 'What is stuck', 'Watch', 'What is in MySQL only'].map((section) =>
+        commandsOf('query.md', section),
+      );
       const commands = [...sections.join('\n').matchAll(/^kubectl (.+)$/gm)].map(([, command = '']) => command);
       assert.ok(commands.length >= 10);
       // A watch has no end; test/e2e/query-watch.test.ts has it.

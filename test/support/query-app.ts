@@ -9,6 +9,7 @@ import { createQueryApp } from '../../src/query/app.ts';
 import type { Access } from '../../src/query/authorize.ts';
 import { QueryError } from '../../src/query/errors.ts';
 import type { QueryLimits } from '../../src/query/options.ts';
+import type { ReconcilerReport } from '../../src/query/report-port.ts';
 import { QueryTemplates } from '../../src/storage/query-templates.ts';
 import { maskedValues } from '../../src/storage/sensitive.ts';
 import { FakeClock } from './fake-clock.ts';
@@ -27,6 +28,8 @@ export interface QueryAppSetUp {
   readonly limits?: Partial<QueryLimits>;
   readonly client?: KubeClient;
   readonly storage?: MemoryStorage;
+  /** What the reconciler told last; nothing unless given. */
+  readonly report?: () => ReconcilerReport | undefined;
 }
 
 export interface Answered {
@@ -53,6 +56,7 @@ export function queryApp({
   limits = {},
   client,
   storage = new MemoryStorage(),
+  report,
 }: QueryAppSetUp = {}): QueryAppUnderTest {
   const logger = new RecordingLogger();
   const clock = new FakeClock();
@@ -78,7 +82,14 @@ export function queryApp({
           leftOut: 0,
         });
       },
+      listableAmong: (_user, items) =>
+        Promise.resolve(
+          items.filter(
+            ({ namespace }) => allowed === undefined || (namespace !== undefined && allowed.includes(namespace)),
+          ),
+        ),
     },
+    readReport: () => Promise.resolve(report?.()),
     clock,
     logger,
     limits: {

@@ -30,6 +30,7 @@ import { mysqlOptions } from '../mysql-options.ts';
 import { refreshTls } from '../refresh-tls.ts';
 import { sensitiveValues } from '../sensitive.ts';
 import { createQueryWrites } from './query-writes.ts';
+import { createReadReport } from './reconciler-report.ts';
 
 const SHUTDOWN_MS = 30_000;
 /** A thousand groups of a user with the long names that identity providers give them. */
@@ -47,10 +48,7 @@ export const QUERY_CONNECTIONS = { most: connectionLimits.most + MOST_WATCHES } 
 const STALE_MS = 180_000;
 
 export async function runQuery(configuration: Configuration, logger: Logger, signal: AbortSignal): Promise<void> {
-  if (!storageEnabled(configuration)) {
-    const message = 'the query API needs metadataStorage.enableMetadataStorage and the mysql section';
-    throw new ConfigurationError('the query role', [{ path: 'metadataStorage.enableMetadataStorage', message }]);
-  }
+  requireStorage(configuration);
   const { bindAddress = QUERY_ADDRESS, certDir } = configuration.server;
   const templates = queryTemplates(configuration);
   const clock = systemClock;
@@ -70,6 +68,7 @@ export async function runQuery(configuration: Configuration, logger: Logger, sig
     client,
     authenticator: new Authenticator({ questions, clock, frontProxy: () => tls.frontProxy }),
     authorizer: new Authorizer({ questions, storage, clock }),
+    readReport: createReadReport(client, configuration.kubernetes.namespace),
     writes: createQueryWrites({ client, storage, sensitive, clock, encode: lenientEncoder(logger) }),
     clock,
     logger,
@@ -106,6 +105,12 @@ export async function runQuery(configuration: Configuration, logger: Logger, sig
   await healthServer.close();
   await Promise.all([client.close(), storage.close()]);
   logger.info({}, 'Query API stopped');
+}
+
+function requireStorage(configuration: Configuration): void {
+  if (storageEnabled(configuration)) return;
+  const message = 'the query API needs metadataStorage.enableMetadataStorage and the mysql section';
+  throw new ConfigurationError('the query role', [{ path: 'metadataStorage.enableMetadataStorage', message }]);
 }
 
 function limitsOf({ query }: Configuration): QueryLimits {

@@ -5,6 +5,7 @@ import { hashOf } from './lib/address.ts';
 import type { Api } from './lib/api.ts';
 import { type Aggregate, type KindSummary, type State, type Summary, states } from './lib/documents.ts';
 import { duration } from './lib/time.ts';
+import { StuckView } from './stuck-view.tsx';
 import { Problem } from './words.tsx';
 
 const DAYS = 30;
@@ -45,7 +46,13 @@ async function daily(
 const sums = (lists: readonly (readonly number[])[]): readonly number[] =>
   Array.from({ length: DAYS }, (_, index) => lists.reduce((sum, list) => sum + (list[index] ?? 0), 0));
 
-export function Overview({ api, summary }: { readonly api: Api; readonly summary: Summary }): VNode {
+interface Props {
+  readonly api: Api;
+  readonly summary: Summary;
+  readonly turn: number;
+}
+
+export function Overview({ api, summary, turn }: Props): VNode {
   const { items, namespacesLeftOut } = summary;
   const key = items.map(({ plural, counts }) => `${plural} ${JSON.stringify(counts)}`).join();
   const { value: byKind, error } = useLoaded(key, (signal) => daily(api, items, signal));
@@ -70,6 +77,7 @@ export function Overview({ api, summary }: { readonly api: Api; readonly summary
       {namespacesLeftOut === undefined ? null : (
         <p class="late">{namespacesLeftOut} namespaces are not counted: there are too many to ask about.</p>
       )}
+      <StuckView api={api} turn={turn} />
       {error === undefined ? null : <Problem text={error.message} />}
       {byKind === undefined ? null : <Chart byKind={byKind} />}
       <KindTable kinds={items} byKind={byKind} />

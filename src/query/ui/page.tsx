@@ -83,7 +83,7 @@ interface ViewProps {
 function View({ address, summary, turn, again }: ViewProps): VNode {
   const { plural, namespace, name, query } = address;
   const kind = summary.items.find((one) => one.plural === plural);
-  if (plural === '') return <Overview api={api} summary={summary} />;
+  if (plural === '') return <Overview api={api} summary={summary} turn={turn} />;
   if (kind === undefined) return <Problem text={`There is no kind ${plural} that you may list.`} />;
   if (namespace === undefined || name === undefined) return <ListView api={api} kind={kind} query={query} />;
   return (

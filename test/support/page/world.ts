@@ -3,6 +3,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { JsonObject } from '../../../src/base/json.ts';
 import { defaultKinds } from '../../../src/kinds/kinds.ts';
+import type { ReconcilerReport } from '../../../src/query/report-port.ts';
 import type { ObjectRow } from '../../../src/storage/row.ts';
 import { FakeKubeClient } from '../fake-kube-client.ts';
 import { MemoryStorage } from '../memory-storage.ts';
@@ -31,7 +32,10 @@ export async function startPageWorld(): Promise<PageWorld> {
   const now = Date.now();
   const storage = new MemoryStorage();
   const client = new FakeKubeClient();
-  const { app, clock } = queryApp({ storage, client, limits: { maxInFlight: 64, staleMs: 180_000 } });
+  const { app, clock } = queryApp({
+    ...{ storage, client, report: () => report(now) },
+    limits: { maxInFlight: 64, staleMs: 180_000 },
+  });
   await clock.advance(now - clock.now().getTime());
   await fill(storage, now);
   const server: Server = createServer(app);
@@ -41,6 +45,35 @@ export async function startPageWorld(): Promise<PageWorld> {
     server.closeAllConnections();
   };
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, storage, client, stop };
+}
+
+/** Two objects are stuck, and deletions of a namespace are held. */
+function report(now: number): ReconcilerReport {
+  const time = (age: number): string => new Date(now - age).toISOString();
+  return {
+    at: time(4000),
+    count: 2,
+    objects: [
+      {
+        ...{ kind: 'Model', namespace: 'fraud', name: 'ranker-v64', since: time(50 * MINUTE), attempts: 61 },
+        code: 'KUBE_REFUSED',
+        message: 'admission webhook "owners.example" denied the request: every model names its owner',
+      },
+      {
+        ...{ kind: 'Pipeline', namespace: 'ads', name: 'evaluate', since: time(3 * MINUTE), attempts: 5 },
+        code: 'ROW_REFUSED',
+        message: 'MySQL refused the row: out of range. The object stays in the cluster and keeps its finalizer.',
+      },
+    ],
+    holds: [
+      {
+        ...{ kind: 'PipelineRun', namespace: 'search', since: time(25 * MINUTE) },
+        because:
+          'More than 100 objects of PipelineRun were to be deleted within a minute, most of them in the namespace search, ' +
+          'where deletions are held. Nothing is lost; they wait. If it is meant: ingester resume PipelineRun.',
+      },
+    ],
+  };
 }
 
 async function fill(storage: MemoryStorage, now: number): Promise<void> {

@@ -207,6 +207,21 @@ describe('access to stored objects', () => {
     assert.equal(more.client.reviews.length, 1, 'bounded before it is asked');
   });
 
+  it('is asked about what an item is of, and once about all of it where that is enough', async () => {
+    const items = [
+      { kind: modelKind, namespace: 'mine', name: 'one' },
+      { kind: modelKind, namespace: 'mine', name: 'two' },
+      { kind: modelKind, namespace: 'other', name: 'three' },
+      { kind: modelKind, namespace: undefined, name: 'of every namespace' },
+    ];
+    const everything = setUp(() => true);
+    assert.deepEqual(await everything.authorizer.listableAmong(alice, items, waiting), items);
+    assert.equal(everything.client.reviews.length, 1);
+    const { client, authorizer } = setUp(({ namespace }) => namespace === 'mine');
+    assert.deepEqual(await authorizer.listableAmong(alice, items, waiting), items.slice(0, 2));
+    assert.equal(client.reviews.length, 4, 'two for every namespace, one for each namespace');
+  });
+
   it('to all kinds takes one question where the user may list all of them', async () => {
     const everything = setUp(() => true);
     const { kinds } = await everything.authorizer.listable(alice, defaultKinds, waiting);

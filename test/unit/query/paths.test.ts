@@ -18,6 +18,8 @@ describe('the paths of the query API', () => {
     ['/namespaces/ml/models/changes', { type: 'object', kind, namespace: 'ml', name: 'changes' }],
     ['/namespaces/ml/models/-/changes', { type: 'changes', kind, namespace: 'ml' }],
     ['/models/-/changes', { type: 'changes', kind, namespace: undefined }],
+    ['/summary', { type: 'summary' }],
+    ['/stuck', { type: 'stuck' }],
   ] as const;
   for (const [path, target] of known) it(`reads ${path}`, () => assert.deepEqual(parse(path), target));
 

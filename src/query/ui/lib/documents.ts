@@ -50,6 +50,32 @@ export interface Summary {
   readonly namespacesLeftOut?: number;
 }
 
+/** What the reconciler cannot deal with, as far as the user may list it. */
+export interface Stuck {
+  /** Since the reconciler told it. */
+  readonly ageSeconds: number;
+  readonly count: number;
+  /** There are more than the reconciler lists. */
+  readonly truncated: boolean;
+  readonly items: readonly {
+    readonly kind: string;
+    readonly plural: string;
+    readonly namespace: string;
+    readonly name: string;
+    readonly since: string;
+    readonly attempts: number;
+    readonly code: string;
+    readonly message: string;
+  }[];
+  readonly heldDeletions: readonly {
+    readonly kind: string;
+    readonly plural: string;
+    readonly namespace?: string;
+    readonly since: string;
+    readonly message: string;
+  }[];
+}
+
 export interface Incarnations {
   readonly items: readonly { readonly metadata: Metadata }[];
 }

@@ -1,0 +1,89 @@
+// What the reconciler cannot deal with, and why.
+import type { VNode } from 'preact';
+import { useLoaded } from './hooks.ts';
+import { objectHash } from './lib/address.ts';
+import type { Api } from './lib/api.ts';
+import type { Stuck } from './lib/documents.ts';
+import { duration } from './lib/time.ts';
+import { Problem, Time } from './words.tsx';
+
+const SHOWN = 20;
+/** A reconciler that runs has told something new within this. */
+const OLD_SECONDS = 60;
+
+/** `turn` counts up when it has to be read again. */
+export function StuckView({ api, turn }: { readonly api: Api; readonly turn: number }): VNode {
+  const { value, error } = useLoaded(String(turn), async (signal) => (await api<Stuck>('/stuck', { signal })).document);
+  return (
+    <section aria-label="Stuck" id="stuck">
+      <h3>Stuck</h3>
+      {error === undefined ? null : <Problem text={error.message} />}
+      {value === undefined ? null : <Told stuck={value} />}
+    </section>
+  );
+}
+
+function Told({ stuck: { items, count, truncated, ageSeconds, heldDeletions } }: { readonly stuck: Stuck }): VNode {
+  const shown = items.slice(0, SHOWN);
+  const more = count > shown.length || truncated;
+  return (
+    <>
+      {ageSeconds > OLD_SECONDS ? (
+        <p class="late">The reconciler has told nothing for {duration(ageSeconds)}: what is here is as old.</p>
+      ) : null}
+      {heldDeletions.map(({ kind, plural, namespace, since, message }) => (
+        <p class="late" key={`${plural} ${namespace ?? ''}`}>
+          Deletions of {kind}
+          {namespace === undefined ? '' : ` in ${namespace}`} are held since <Time at={since} />: {message}
+        </p>
+      ))}
+      {items.length === 0 ? (
+        <p class="quiet">
+          {truncated ? 'None of the oldest is one that you may list.' : 'Nothing of what you may list.'}
+        </p>
+      ) : (
+        <StuckTable items={shown} />
+      )}
+      {more && shown.length > 0 ? (
+        <p class="quiet">
+          The oldest {shown.length} of {count.toLocaleString('en')}
+          {truncated && count === items.length ? ' or more' : ''}.
+        </p>
+      ) : null}
+    </>
+  );
+}
+
+function StuckTable({ items }: Pick<Stuck, 'items'>): VNode {
+  return (
+    <div class="scroll" tabIndex={0} role="group" aria-label="Table of stuck objects">
+      <table>
+        <thead>
+          <tr>
+            {['Kind', 'Object', 'Since', 'Why'].map((head) => (
+              <th scope="col">{head}</th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {items.map(({ kind, plural, namespace, name, since, attempts, code, message }) => (
+            <tr key={`${plural} ${namespace}/${name}`}>
+              <td>{kind}</td>
+              <td>
+                <a href={objectHash(plural, { namespace, name })}>
+                  {namespace}/{name}
+                </a>
+              </td>
+              <td title={`${attempts} attempts`}>
+                <Time at={since} />
+              </td>
+              <td class="why" title={code}>
+                {message}
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}

@@ -1,0 +1,162 @@
+// The page in a browser, over a real API server, a real MySQL and a reconciler that works: what a user does there, to its
+// end in the cluster.
+import assert from 'node:assert/strict';
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { startReaper } from '../../hack/local/reaper.ts';
+import { Browser } from '../support/browser.ts';
+import { aManifest, Cluster, kind } from '../support/cluster.ts';
+import { eventually } from '../support/eventually.ts';
+import { PageUser } from '../support/page/user.ts';
+import { savePicture } from '../support/query/page-suite.ts';
+import { type QueryServer, startQueryServer } from '../support/query-server.ts';
+import { useBundle } from '../support/use-bundle.ts';
+
+const model = kind('Model');
+const RESOURCE = 'models.michelangelo.api';
+const PATH = '/apis/stored.michelangelo.api/v2';
+/** Where a policy lets the reconciler write nothing. */
+const HELD = 'held';
+const RECONCILER = 'system:serviceaccount:ingester-system:ingester-reconciler';
+
+const policy = [
+  {
+    apiVersion: 'admissionregistration.k8s.io/v1',
+    kind: 'ValidatingAdmissionPolicy',
+    metadata: { name: 'hands-off' },
+    spec: {
+      failurePolicy: 'Fail',
+      matchConstraints: {
+        namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': HELD } },
+        resourceRules: [
+          {
+            ...{ apiGroups: ['michelangelo.api'], apiVersions: ['v2'] },
+            ...{ operations: ['UPDATE'], resources: ['models'] },
+          },
+        ],
+      },
+      validations: [
+        { expression: `request.userInfo.username != '${RECONCILER}'`, message: 'hands off, says the policy' },
+      ],
+    },
+  },
+  {
+    apiVersion: 'admissionregistration.k8s.io/v1',
+    kind: 'ValidatingAdmissionPolicyBinding',
+    metadata: { name: 'hands-off' },
+    spec: { policyName: 'hands-off', validationActions: ['Deny'] },
+  },
+];
+
+/** Each may do this with models in these namespaces. */
+const users = [
+  ['writer', 'get,list,create,patch,delete', ['ml', HELD]],
+  ['reader', 'get,list', ['ml']],
+] as const;
+
+describe('the page over real servers', () => {
+  const bundle = useBundle();
+  let cluster: Cluster;
+  let server: QueryServer;
+  let browser: Browser;
+  let user: PageUser;
+  /** Ends what was started. */
+  const started: (() => Promise<unknown>)[] = [];
+  const tokens = new Map<string, string>();
+  const be = (name: string): Promise<void> => user.logIn(server.url, tokens.get(name) ?? '');
+
+  before(async () => {
+    cluster = new Cluster(bundle());
+    server = await startQueryServer(bundle(), { query: { requestTimeout: '30s' } });
+    started.push(() => server.stop());
+    for (const name of ['ml', HELD]) await cluster.namespace(name);
+    for (const [name, verbs, namespaces] of users) {
+      await cluster.kubectl('create', 'serviceaccount', name, '-n', 'ml');
+      await cluster.kubectl('create', 'clusterrole', name, `--verb=${verbs}`, `--resource=${RESOURCE}`);
+      const granted = [`--clusterrole=${name}`, `--serviceaccount=ml:${name}`];
+      for (const namespace of namespaces)
+        await cluster.kubectl('create', 'rolebinding', name, '-n', namespace, ...granted);
+      tokens.set(name, (await cluster.kubectl('create', 'token', name, '-n', 'ml')).trim());
+    }
+    await cluster.apply({ apiVersion: 'v1', kind: 'List', items: policy });
+    await cluster.apply(aManifest('Model', 'ml', 'plain', { spec: { algorithm: 'xgboost' } }));
+    await eventually(async () => assert.equal((await cluster.rows(model, 'ml')).length, 1));
+    const folder = join(bundle().directory, 'browser');
+    mkdirSync(folder);
+    const reaper = startReaper(folder);
+    started.push(() => reaper.dismiss());
+    browser = await Browser.start(folder, reaper);
+    started.push(() => browser.stop());
+    user = new PageUser(browser);
+  });
+  after(async () => {
+    for (const stop of started.reverse()) await stop();
+  });
+
+  describe('says what is stuck', () => {
+    const name = 'refused';
+    before(async () => {
+      await cluster.apply(aManifest('Model', HELD, name, { spec: { algorithm: 'xgboost' } }));
+      await eventually(async () => {
+        const patch = [
+          '--type=merge',
+          '-p',
+          '{"metadata":{"labels":{"a":"b"}}}',
+          '--as',
+          RECONCILER,
+          '--dry-run=server',
+        ];
+        assert.notEqual((await cluster.tryKubectl('patch', RESOURCE, '-n', HELD, name, ...patch)).code, 0);
+      });
+      await cluster.kubectl('delete', RESOURCE, '-n', HELD, name, '--wait=false');
+    });
+
+    it('and why, to a user who may list it', async () => {
+      await be('writer');
+      await eventually(async () => {
+        await browser.evaluate('location.reload()');
+        await browser.sees(/Stuck[\s\S]*held\/refused[\s\S]*hands off, says the policy/);
+      }, 60_000);
+      savePicture('stuck', await browser.screenshot());
+      await user.click('held/refused');
+      await browser.sees(/Deletion asked for/);
+    });
+
+    it('and not to a user who may not', async () => {
+      await be('reader');
+      const text = await browser.sees(/Nothing of what you may list/);
+      assert.doesNotMatch(text, /refused/);
+    });
+
+    it('in the API too, with the rights of its caller', async () => {
+      const names = async (...as: readonly string[]): Promise<readonly string[]> => {
+        const { items } = JSON.parse(await cluster.kubectl('get', '--raw', `${PATH}/stuck`, ...as)) as {
+          readonly items: readonly { readonly name: string; readonly code: string }[];
+        };
+        return items.map((item) => `${item.name} ${item.code}`);
+      };
+      assert.deepEqual(await names(), ['refused KUBE_REFUSED']);
+      const reader = ['--as=system:serviceaccount:ml:reader', '--as-group=system:authenticated'];
+      assert.deepEqual(await names(...reader), []);
+      const { stderr } = await cluster.tryKubectl(
+        'get',
+        '--raw',
+        `${PATH}/stuck`,
+        '--as=mallory',
+        '--as-group=system:authenticated',
+      );
+      assert.match(stderr, /may list no kind/);
+    });
+
+    it('until it is over', async () => {
+      await cluster.kubectl('delete', 'validatingadmissionpolicybinding', 'hands-off');
+      await cluster.gone(model, HELD, name);
+      await be('writer');
+      await eventually(async () => {
+        await browser.evaluate('location.reload()');
+        await browser.sees(/Nothing of what you may list/);
+      }, 60_000);
+    });
+  });
+});
