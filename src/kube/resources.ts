@@ -10,6 +10,8 @@ export const definitions: Resource = {
   version: 'v1',
   plural: 'customresourcedefinitions',
 };
+/** As all clients may list them; `events` is how they are written. */
+export const coreEvents: Resource = { group: '', version: 'v1', plural: 'events' };
 export const events: Resource = { group: 'events.k8s.io', version: 'v1', plural: 'events' };
 export const leases: Resource = { group: 'coordination.k8s.io', version: 'v1', plural: 'leases' };
 export const namespaces: Resource = { group: '', version: 'v1', plural: 'namespaces' };

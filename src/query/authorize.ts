@@ -70,6 +70,16 @@ export class Authorizer {
     }
   }
 
+  /** Whether the user may list the events of a namespace; throws Forbidden, in the words of the API server. */
+  async requireEvents(user: User, namespace: string, signal: AbortSignal): Promise<void> {
+    const asked = { verb: 'list', group: '', resource: 'events', namespace, name: undefined } as const;
+    if (await this.#isAllowed(user, asked, signal)) return;
+    throw new QueryError(
+      'Forbidden',
+      `events is forbidden: User "${user.name}" cannot list resource "events" in API group "" in the namespace "${namespace}"`,
+    );
+  }
+
   /**
    * Undefined where the user may list every namespace, else those they may list of the namespaces that have objects of
    * the kind. Throws Forbidden where there is none: an empty list would say that nothing is stored.
@@ -208,15 +218,17 @@ export class Authorizer {
 
 interface Attributes {
   readonly verb: Verb;
+  /** That of the kinds unless given. */
+  readonly group?: string;
   readonly resource: string;
   readonly namespace: string | undefined;
   readonly name: string | undefined;
 }
 
-function attributesOf({ verb, resource, namespace, name }: Attributes): JsonObject {
+function attributesOf({ verb, group = GROUP, resource, namespace, name }: Attributes): JsonObject {
   return {
-    group: GROUP,
-    version: VERSION,
+    group,
+    version: group === GROUP ? VERSION : 'v1',
     resource,
     verb,
     ...(namespace === undefined ? {} : { namespace }),

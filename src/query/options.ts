@@ -24,7 +24,10 @@ export interface QueryAppOptions {
   readonly client: KubeClient;
   readonly writes: QueryWrites;
   readonly authenticator: Pick<Authenticator, 'authenticate'>;
-  readonly authorizer: Pick<Authorizer, 'require' | 'listableNamespaces' | 'listable' | 'listableAmong'>;
+  readonly authorizer: Pick<
+    Authorizer,
+    'require' | 'requireEvents' | 'listableNamespaces' | 'listable' | 'listableAmong'
+  >;
   readonly readReport: ReadReport;
   readonly clock: Clock;
   readonly logger: Logger;

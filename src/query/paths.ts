@@ -8,6 +8,7 @@
 //   .../models/-/changes                                               the change feed; "-" is no object's name
 //   /apis/stored.michelangelo.api/v2/namespaces/ml/models/m1           one object
 //   .../models/m1/incarnations                                         all objects that ever had the name
+//   .../models/m1/events                                               what Kubernetes events say of it
 //   .../models/m1/restore                                              back into the cluster (POST)
 //   /apis/stored.michelangelo.api/v2/summary                           every kind with its counts
 //   /apis/stored.michelangelo.api/v2/stuck                             what the reconciler cannot deal with
@@ -23,7 +24,7 @@ export interface Collection {
 }
 
 const collectionParts = ['changes', 'search', 'queries', 'aggregate'] as const;
-const objectParts = ['incarnations', 'restore'] as const;
+const objectParts = ['incarnations', 'events', 'restore'] as const;
 
 export interface CollectionTarget extends Collection {
   readonly type: 'list' | (typeof collectionParts)[number];

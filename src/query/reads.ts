@@ -1,5 +1,5 @@
 // Reads of objects: lists, searches, single objects and incarnations.
-import type { ListPage, StoredObject } from '../storage/metadata-storage.ts';
+import type { ListPage, StorageReads, StoredObject } from '../storage/metadata-storage.ts';
 import { aggregateDocument, aggregateQuery, parseAggregate } from './aggregate.ts';
 import { readJsonBody } from './body.ts';
 import { changesQuery, withCursor } from './changes.ts';
@@ -114,11 +114,7 @@ export class Reader {
     const shape = negotiateShape(context.request.headers.accept);
     await time.within(authorizer.require(user, { verb: 'get', kind, namespace, name }, time.signal));
     await this.#freshness.tell(kind, minResourceVersion, context);
-    const storage = this.#options.storage.until(time.signal);
-    const stored = await time.within(
-      uid === undefined ? storage.getByName(kind, namespace, name) : storage.getById(kind, uid),
-    );
-    if (stored?.namespace !== namespace || stored.name !== name) throw notFound(target);
+    const stored = await time.within(findStored(this.#options.storage.until(time.signal), target, uid));
     const { resourceVersion } = stored;
     sendJson(context, objectDocument(stored, { kind, shape, includeObject, resourceVersion, now: clock.now() }));
   }
@@ -162,6 +158,18 @@ export class Reader {
     for await (const text of texts) await stream.write(text);
     await stream.end();
   }
+}
+
+/** The live object of the name, else the newest; where an uid is given, that one. Throws NotFound. */
+export async function findStored(
+  storage: Pick<StorageReads, 'getByName' | 'getById'>,
+  target: ObjectTarget,
+  uid: string | undefined,
+): Promise<StoredObject> {
+  const { kind, namespace, name } = target;
+  const stored = await (uid === undefined ? storage.getByName(kind, namespace, name) : storage.getById(kind, uid));
+  if (stored?.namespace !== namespace || stored.name !== name) throw notFound(target);
+  return stored;
 }
 
 export function notFound({ kind, name }: Pick<ObjectTarget, 'kind' | 'name'>): QueryError {

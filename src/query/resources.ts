@@ -3,6 +3,7 @@
 import type { Context } from './context.ts';
 import { QueryError } from './errors.ts';
 import { isWatch, refuseParameters } from './list-request.ts';
+import { ObjectEvents } from './object-events.ts';
 import type { QueryAppOptions } from './options.ts';
 import { type CollectionTarget, type ObjectTarget, parseTarget, type Target } from './paths.ts';
 import { Reader } from './reads.ts';
@@ -20,6 +21,7 @@ const methods: Readonly<Record<Target['type'], readonly string[]>> = {
   search: ['POST'],
   object: ['GET', 'PATCH', 'DELETE'],
   incarnations: ['GET'],
+  events: ['GET'],
   restore: ['POST'],
   summary: ['GET'],
   stuck: ['GET'],
@@ -28,6 +30,7 @@ const methods: Readonly<Record<Target['type'], readonly string[]>> = {
 export class ResourceHandler {
   readonly #options: QueryAppOptions;
   readonly #reader: Reader;
+  readonly #events: ObjectEvents;
   readonly #writer: Writer;
   readonly #summary: Summary;
   readonly #stuck: Stuck;
@@ -36,6 +39,7 @@ export class ResourceHandler {
   constructor(options: QueryAppOptions) {
     this.#options = options;
     this.#reader = new Reader(options);
+    this.#events = new ObjectEvents(options);
     this.#writer = new Writer(options);
     this.#summary = new Summary(options);
     this.#stuck = new Stuck(options);
@@ -43,15 +47,20 @@ export class ResourceHandler {
   }
 
   async answer(context: Context): Promise<void> {
-    const { request, query } = context;
+    const { request } = context;
     const target = parseTarget(request.path, this.#options.kinds);
     if (target === undefined) throw new QueryError('NotFound', 'there is nothing at this path');
     refuseMethod(request.method, target);
+    if (!('kind' in target)) return (target.type === 'summary' ? this.#summary : this.#stuck).answer(context);
+    return 'name' in target ? this.#ofObject(target, context) : this.#ofCollection(target, context);
+  }
+
+  #ofCollection(target: CollectionTarget, context: Context): Promise<void> {
     switch (target.type) {
       case 'list':
         return this.#list(target, context);
       case 'search':
-        refuseParameters(query, ['includeObject']);
+        refuseParameters(context.query, ['includeObject']);
         return this.#reader.search(target, context);
       case 'changes':
         return this.#reader.changes(target, context);
@@ -59,14 +68,17 @@ export class ResourceHandler {
         return this.#reader.queries(target, context);
       case 'aggregate':
         return this.#reader.aggregate(target, context);
+    }
+  }
+
+  #ofObject(target: ObjectTarget, context: Context): Promise<void> {
+    switch (target.type) {
       case 'incarnations':
         return this.#reader.incarnations(target, context);
+      case 'events':
+        return this.#events.answer(target, context);
       case 'restore':
         return this.#writer.restore(target, context);
-      case 'summary':
-        return this.#summary.answer(context);
-      case 'stuck':
-        return this.#stuck.answer(context);
       case 'object':
         return this.#object(target, context);
     }

@@ -36,6 +36,7 @@ const app = createQueryApp({
   },
   authorizer: {
     require: () => Promise.resolve(),
+    requireEvents: () => Promise.resolve(),
     listableNamespaces: () => Promise.resolve(undefined),
     listable: () => Promise.resolve({ kinds: new Map(), leftOut: 0 }),
     listableAmong: (_user, items) => Promise.resolve(items),

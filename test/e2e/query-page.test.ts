@@ -79,6 +79,9 @@ describe('the page over real servers', () => {
         await cluster.kubectl('create', 'rolebinding', name, '-n', namespace, ...granted);
       tokens.set(name, (await cluster.kubectl('create', 'token', name, '-n', 'ml')).trim());
     }
+    await cluster.kubectl('create', 'clusterrole', 'events-reader', '--verb=list', '--resource=events');
+    const toWriter = ['--clusterrole=events-reader', '--serviceaccount=ml:writer'];
+    for (const name of ['ml', HELD]) await cluster.kubectl('create', 'rolebinding', 'events', '-n', name, ...toWriter);
     await cluster.apply({ apiVersion: 'v1', kind: 'List', items: policy });
     await cluster.apply(aManifest('Model', 'ml', 'plain', { spec: { algorithm: 'xgboost' } }));
     await eventually(async () => assert.equal((await cluster.rows(model, 'ml')).length, 1));
@@ -96,6 +99,7 @@ describe('the page over real servers', () => {
 
   describe('says what is stuck', () => {
     const name = 'refused';
+    const reader = ['--as=system:serviceaccount:ml:reader', '--as-group=system:authenticated'];
     before(async () => {
       await cluster.apply(aManifest('Model', HELD, name, { spec: { algorithm: 'xgboost' } }));
       await eventually(async () => {
@@ -120,13 +124,18 @@ describe('the page over real servers', () => {
       }, 60_000);
       savePicture('stuck', await browser.screenshot());
       await user.click('held/refused');
-      await browser.sees(/Deletion asked for/);
+      await browser.sees(/Deletion asked for[\s\S]*Events[\s\S]*WriteRefused[\s\S]*hands off, says the policy/);
+      savePicture('events', await browser.screenshot());
     });
 
     it('and not to a user who may not', async () => {
       await be('reader');
       const text = await browser.sees(/Nothing of what you may list/);
       assert.doesNotMatch(text, /refused/);
+      await user.go('#/models/ml/plain');
+      await browser.sees(/cannot list resource "events" in API group "" in the namespace "ml"/);
+      const path = `${PATH}/namespaces/ml/models/plain/events`;
+      assert.match((await cluster.tryKubectl('get', '--raw', path, ...reader)).stderr, /events is forbidden/);
     });
 
     it('in the API too, with the rights of its caller', async () => {
@@ -137,7 +146,6 @@ describe('the page over real servers', () => {
         return items.map((item) => `${item.name} ${item.code}`);
       };
       assert.deepEqual(await names(), ['refused KUBE_REFUSED']);
-      const reader = ['--as=system:serviceaccount:ml:reader', '--as-group=system:authenticated'];
       assert.deepEqual(await names(...reader), []);
       const { stderr } = await cluster.tryKubectl(
         'get',
@@ -157,6 +165,8 @@ describe('the page over real servers', () => {
         await browser.evaluate('location.reload()');
         await browser.sees(/Nothing of what you may list/);
       }, 60_000);
+      await user.go(`#/models/${HELD}/${name}`);
+      await browser.sees(/deleted, kept for the record[\s\S]*Events[\s\S]*WriteRefused/);
     });
   });
 });

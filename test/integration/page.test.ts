@@ -24,7 +24,11 @@ const views: readonly (readonly [name: string, view: View])[] = [
 const pages: readonly (readonly [name: string, hash: string, shows: RegExp])[] = [
   ['overview', '#/', /Stuck[\s\S]*ranker-v64[\s\S]*Created per day[\s\S]*Model\t/],
   ['list', '#/pipelineruns?fieldSelector=status.state%3DPIPELINE_RUN_STATE_FAILED', /\d+ found[\s\S]*Failed/],
-  ['object', '#/pipelineruns/fraud/train-ranker-1197', /Steps[\s\S]*Relations[\s\S]*kw_args/],
+  [
+    'object',
+    '#/pipelineruns/fraud/train-ranker-1197',
+    /Steps[\s\S]*Relations[\s\S]*TerminatingBlocked[\s\S]*every run names[\s\S]*kw_args/,
+  ],
 ];
 
 describe('the page', () => {
@@ -99,6 +103,11 @@ describe('the page', () => {
     await user.click('Revision');
     await browser.sees(/ranker-v64\t[\s\S]*ranker-v6\t/);
     assert.match(String(await browser.evaluate('location.hash')), /orderBy=-spec.revisionId/);
+  });
+
+  it('says that there are no events, and reads them anew for each incarnation', async () => {
+    await user.go('#/models/fraud/ranker-v64');
+    await browser.sees(/Events\s+None\. Kubernetes keeps an event for an hour/);
   });
 
   it('folds the YAML', async () => {

@@ -28,6 +28,8 @@ export interface QueryAppSetUp {
   readonly limits?: Partial<QueryLimits>;
   readonly client?: KubeClient;
   readonly storage?: MemoryStorage;
+  /** Whether the user may list events; the user may, unless it says otherwise. */
+  readonly events?: 'readable' | 'forbidden';
   /** What the reconciler told last; nothing unless given. */
   readonly report?: () => ReconcilerReport | undefined;
 }
@@ -57,6 +59,7 @@ export function queryApp({
   client,
   storage = new MemoryStorage(),
   report,
+  events = 'readable',
 }: QueryAppSetUp = {}): QueryAppUnderTest {
   const logger = new RecordingLogger();
   const clock = new FakeClock();
@@ -73,6 +76,10 @@ export function queryApp({
     authorizer: {
       require: (_user, access) =>
         mayUse(access) ? Promise.resolve() : Promise.reject(new QueryError('Forbidden', `no ${access.verb}`)),
+      requireEvents: (_user, namespace) =>
+        events === 'readable'
+          ? Promise.resolve()
+          : Promise.reject(new QueryError('Forbidden', `no events in ${namespace}`)),
       listableNamespaces: () =>
         allowed?.length === 0 ? Promise.reject(new QueryError('Forbidden', 'no')) : Promise.resolve(allowed),
       listable: (_user, kinds) => {

@@ -79,7 +79,8 @@ async function register(bundle: Bundle, port: number, caPem: string): Promise<vo
     spec: { type: 'ExternalName', externalName: 'localhost' },
   };
   await controlPlane.kubectlRun(['apply', '-f', '-'], { input: JSON.stringify(service) });
-  await bundle.kubectl('apply', '-f', join(folder, 'rbac.yaml'), '-f', join(folder, 'writes.yaml'));
+  const rights = ['rbac.yaml', 'events.yaml', 'writes.yaml'].flatMap((file) => ['-f', join(folder, file)]);
+  await bundle.kubectl('apply', ...rights);
   const file = join(directory, 'query/apiservice.yaml');
   writeFileSync(file, apiService.replace('    port: 443\n', `    port: ${port}\n  caBundle: ${caBundle}\n`));
   await bundle.kubectl('apply', '-f', file);

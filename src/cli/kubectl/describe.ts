@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { stringify } from 'yaml';
+import { messageOf } from '../../base/errors.ts';
 import { age } from '../../base/human-duration.ts';
 import { isJsonObject, type JsonObject, ownValue, valueAt } from '../../base/json.ts';
 import { terminalLine } from '../../base/terminal-text.ts';
@@ -39,8 +40,29 @@ export function addDescribeCommand(program: Command): void {
         const coloured = showsColours(process.stdout, process.env) ? 'coloured' : 'plain';
         printText(`${describeText(object)}\nHistory:\n`);
         printColoured(historyText(itemsOf(history), coloured));
+        const shown = cellText(valueAt(object, ['metadata', 'uid']));
+        printText(`\n${await eventsText(objects.call({ path: `${path}/events`, query: { uid: shown } }))}`);
       });
     });
+}
+
+/** What is known of an object is shown to a user who may not list events, and while the API server gives none. */
+export async function eventsText(asked: Promise<JsonObject>): Promise<string> {
+  let answer: JsonObject;
+  try {
+    answer = await asked;
+  } catch (error) {
+    return `Events: unknown, ${terminalLine(messageOf(error))}\n`;
+  }
+  const now = new Date();
+  const rows = itemsOf(answer).map(({ type, reason, count, lastTime, reporter, message }) => {
+    const times = typeof count === 'number' && count > 1 ? ` (x${count})` : '';
+    const last = typeof lastTime === 'string' ? `${age(lastTime, now)}${times}` : times;
+    return [type, reason, last, reporter, message].map((cell) => cellText(cell) || '-');
+  });
+  if (rows.length === 0) return 'Events: <none>\n';
+  const more = answer['truncated'] === true ? 'There are more; these are the newest.\n' : '';
+  return `Events:\n${textTable([['TYPE', 'REASON', 'AGE', 'FROM', 'MESSAGE'], ...rows], 'plain')}${more}`;
 }
 
 export function describeText(object: JsonObject): string {

@@ -22,6 +22,8 @@ export interface ObjectProps {
   readonly turn?: number;
   /** What can be done with it. */
   readonly actions?: (object: StoredDocument) => ComponentChildren;
+  /** What else there is to say of it. */
+  readonly more?: (object: StoredDocument) => ComponentChildren;
   readonly failed?: (error: ApiError) => ComponentChildren;
 }
 
@@ -46,7 +48,7 @@ interface ShownProps extends ObjectProps {
   readonly history: Incarnations;
 }
 
-function Shown({ api, kinds, onIncarnation, actions, one, history }: ShownProps): VNode {
+function Shown({ api, kinds, onIncarnation, actions, more, one, history }: ShownProps): VNode {
   const object = one.document;
   const { metadata } = object;
   return (
@@ -69,6 +71,7 @@ function Shown({ api, kinds, onIncarnation, actions, one, history }: ShownProps)
         </div>
         <div class="body">
           <RelationsPicture api={api} object={object} kinds={kinds} />
+          {more?.(object)}
           <YamlView key={metadata.uid} json={one.text} />
         </div>
       </div>

@@ -2,6 +2,7 @@
 import { render, type VNode } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { Actions } from './actions.tsx';
+import { EventsView } from './events-view.tsx';
 import { useAddress, useLoaded } from './hooks.ts';
 import { type Address, hashOf } from './lib/address.ts';
 import { type ApiError, createApi } from './lib/api.ts';
@@ -94,6 +95,7 @@ function View({ address, summary, turn, again }: ViewProps): VNode {
       onIncarnation={(uid) => {
         location.hash = hashOf([plural, namespace, name], new URLSearchParams({ uid }));
       }}
+      more={({ metadata }) => <EventsView api={api} plural={plural} metadata={metadata} turn={turn} />}
       actions={({ metadata }) => <Actions api={api} plural={plural} metadata={metadata} done={again} />}
     />
   );

@@ -1,8 +1,11 @@
 // Something to look at: a month of a small platform, the same each time, as the query API serves it from memory.
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import type { KubernetesObject } from '../../../src/api/object.ts';
 import type { JsonObject } from '../../../src/base/json.ts';
 import { defaultKinds } from '../../../src/kinds/kinds.ts';
+import type { ListOptions, ListPage, Resource } from '../../../src/kube/client.ts';
+import { asWatched } from '../../../src/kube/watched-object.ts';
 import type { ReconcilerReport } from '../../../src/query/report-port.ts';
 import type { ObjectRow } from '../../../src/storage/row.ts';
 import { FakeKubeClient } from '../fake-kube-client.ts';
@@ -31,13 +34,14 @@ export interface PageWorld {
 export async function startPageWorld(): Promise<PageWorld> {
   const now = Date.now();
   const storage = new MemoryStorage();
-  const client = new FakeKubeClient();
+  const client = new PageKubeClient();
   const { app, clock } = queryApp({
     ...{ storage, client, report: () => report(now) },
     limits: { maxInFlight: 64, staleMs: 180_000 },
   });
   await clock.advance(now - clock.now().getTime());
   await fill(storage, now);
+  client.run = (await storage.getByName(kindNamed('PipelineRun'), 'fraud', 'train-ranker-1197'))?.uid;
   const server: Server = createServer(app);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const stop = (): void => {
@@ -45,6 +49,37 @@ export async function startPageWorld(): Promise<PageWorld> {
     server.closeAllConnections();
   };
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, storage, client, stop };
+}
+
+/** Has events of one run. */
+class PageKubeClient extends FakeKubeClient {
+  /** Its uid. */
+  run: string | undefined;
+
+  override list(resource: Resource, options: ListOptions): Promise<ListPage> {
+    if (resource.plural !== 'events') return super.list(resource, options);
+    const items = options.fieldSelector === `involvedObject.uid=${this.run}` ? runEvents(Date.now()) : [];
+    return Promise.resolve({
+      items: items.map((event) => asWatched(event)),
+      resourceVersion: '1',
+      continueToken: undefined,
+    });
+  }
+}
+
+function runEvents(now: number): readonly KubernetesObject[] {
+  const event = (age: number, content: JsonObject): KubernetesObject => {
+    const creationTimestamp = new Date(now - age).toISOString();
+    const metadata = { namespace: 'fraud', name: `e${age}`, uid: `e${age}`, resourceVersion: '1', creationTimestamp };
+    return { apiVersion: 'v1', kind: 'Event', metadata, ...content };
+  };
+  return [
+    event(6 * MINUTE, {
+      ...{ type: 'Warning', reason: 'TerminatingBlocked', count: 12 },
+      message: 'admission webhook "owners.example" denied the request: every run names its owner',
+    }),
+    event(50 * MINUTE, { type: 'Normal', reason: 'Started', message: 'The run of train-ranker began.' }),
+  ];
 }
 
 /** Two objects are stuck, and deletions of a namespace are held. */

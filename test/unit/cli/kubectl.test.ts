@@ -4,6 +4,7 @@ import type { JsonObject } from '../../../src/base/json.ts';
 import { parseLossless } from '../../../src/base/lossless-json.ts';
 import { ArgumentError } from '../../../src/cli/errors.ts';
 import { candidatesFor } from '../../../src/cli/kubectl/completion.ts';
+import { eventsText } from '../../../src/cli/kubectl/describe.ts';
 import { pluginExitCode } from '../../../src/cli/kubectl/errors.ts';
 import { printDocument, showsColours, textTable } from '../../../src/cli/kubectl/output.ts';
 import { createPluginProgram } from '../../../src/cli/kubectl/program.ts';
@@ -37,6 +38,19 @@ describe('the plugin', () => {
     assert.match(printDocument(object, 'yaml'), /id: 9007199254740993/);
     assert.equal(printDocument(object, 'name'), 'model.stored.michelangelo.api/m\n');
     assert.equal(printDocument(object, 'jsonpath={.metadata.name}'), 'm');
+  });
+
+  it('shows the events of an object, and says where they cannot be had', async () => {
+    assert.equal(await eventsText(Promise.resolve({ items: [] })), 'Events: <none>\n');
+    const event = { type: 'Warning', reason: 'WriteRefused', count: 3, reporter: 'x', message: 'no\u001b[31m' };
+    const lastTime = new Date(Date.now() - 61_000).toISOString();
+    assert.equal(
+      await eventsText(Promise.resolve({ items: [{ ...event, lastTime }], truncated: true })),
+      'Events:\nTYPE      REASON         AGE        FROM   MESSAGE\n' +
+        'Warning   WriteRefused   61s (x3)   x      no\\u001b[31m\nThere are more; these are the newest.\n',
+    );
+    const refused = Promise.reject(new KubeError('Forbidden', 'events is forbidden'));
+    assert.equal(await eventsText(refused), 'Events: unknown, events is forbidden\n');
   });
 
   it('colours where objects are, on a terminal only', () => {

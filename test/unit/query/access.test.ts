@@ -207,6 +207,18 @@ describe('access to stored objects', () => {
     assert.equal(more.client.reviews.length, 1, 'bounded before it is asked');
   });
 
+  it('is not access to events: that is asked about in their group', async () => {
+    const { client, authorizer } = setUp(({ resource }) => resource !== 'events');
+    await assert.rejects(authorizer.requireEvents(alice, 'ml', waiting), {
+      reason: 'Forbidden',
+      message: 'events is forbidden: User "alice" cannot list resource "events" in API group "" in the namespace "ml"',
+    });
+    const { group, verb, namespace } = valueAt(client.reviews[0], ['resourceAttributes']) as Record<string, unknown>;
+    assert.deepEqual([group, verb, namespace], ['', 'list', 'ml']);
+    const everything = setUp(() => true);
+    await everything.authorizer.requireEvents(alice, 'ml', waiting);
+  });
+
   it('is asked about what an item is of, and once about all of it where that is enough', async () => {
     const items = [
       { kind: modelKind, namespace: 'mine', name: 'one' },

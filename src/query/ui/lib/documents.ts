@@ -76,6 +76,18 @@ export interface Stuck {
   }[];
 }
 
+/** Of one object, the newest first. */
+export interface Events {
+  readonly truncated: boolean;
+  readonly items: readonly {
+    readonly type?: string;
+    readonly reason?: string;
+    readonly message?: string;
+    readonly count: number;
+    readonly lastTime?: string;
+  }[];
+}
+
 export interface Incarnations {
   readonly items: readonly { readonly metadata: Metadata }[];
 }
