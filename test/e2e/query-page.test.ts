@@ -56,7 +56,7 @@ const users = [
 ] as const;
 
 describe('the page over real servers', () => {
-  const bundle = useBundle();
+  const bundle = useBundle({ configuration: { ingester: { requeuePeriod: '8s' } } });
   let cluster: Cluster;
   let server: QueryServer;
   let browser: Browser;
@@ -99,6 +99,13 @@ describe('the page over real servers', () => {
 
   describe('says what is stuck', () => {
     const name = 'refused';
+    /** As the API tells the user. */
+    const names = async (...as: readonly string[]): Promise<readonly string[]> => {
+      const { items } = JSON.parse(await cluster.kubectl('get', '--raw', `${PATH}/stuck`, ...as)) as {
+        readonly items: readonly { readonly name: string; readonly code: string }[];
+      };
+      return items.map((item) => `${item.name} ${item.code}`);
+    };
     const reader = ['--as=system:serviceaccount:ml:reader', '--as-group=system:authenticated'];
     before(async () => {
       await cluster.apply(aManifest('Model', HELD, name, { spec: { algorithm: 'xgboost' } }));
@@ -117,11 +124,9 @@ describe('the page over real servers', () => {
     });
 
     it('and why, to a user who may list it', async () => {
+      await eventually(async () => assert.deepEqual(await names(), ['refused KUBE_REFUSED']), 60_000);
       await be('writer');
-      await eventually(async () => {
-        await browser.evaluate('location.reload()');
-        await browser.sees(/Stuck[\s\S]*held\/refused[\s\S]*hands off, says the policy/);
-      }, 60_000);
+      await browser.sees(/Stuck[\s\S]*held\/refused[\s\S]*hands off, says the policy/);
       savePicture('stuck', await browser.screenshot());
       await user.click('held/refused');
       await browser.sees(/Deletion asked for[\s\S]*Events[\s\S]*WriteRefused[\s\S]*hands off, says the policy/);
@@ -139,12 +144,6 @@ describe('the page over real servers', () => {
     });
 
     it('in the API too, with the rights of its caller', async () => {
-      const names = async (...as: readonly string[]): Promise<readonly string[]> => {
-        const { items } = JSON.parse(await cluster.kubectl('get', '--raw', `${PATH}/stuck`, ...as)) as {
-          readonly items: readonly { readonly name: string; readonly code: string }[];
-        };
-        return items.map((item) => `${item.name} ${item.code}`);
-      };
       assert.deepEqual(await names(), ['refused KUBE_REFUSED']);
       assert.deepEqual(await names(...reader), []);
       const { stderr } = await cluster.tryKubectl(
@@ -160,13 +159,100 @@ describe('the page over real servers', () => {
     it('until it is over', async () => {
       await cluster.kubectl('delete', 'validatingadmissionpolicybinding', 'hands-off');
       await cluster.gone(model, HELD, name);
+      await eventually(async () => assert.deepEqual(await names(), []), 60_000);
       await be('writer');
-      await eventually(async () => {
-        await browser.evaluate('location.reload()');
-        await browser.sees(/Nothing of what you may list/);
-      }, 60_000);
+      await browser.sees(/Nothing of what you may list/);
       await user.go(`#/models/${HELD}/${name}`);
       await browser.sees(/deleted, kept for the record[\s\S]*Events[\s\S]*WriteRefused/);
+    });
+  });
+
+  describe('restores and deletes', () => {
+    const live = (name: string) => cluster.get(model, 'ml', name);
+    const state = async (name: string): Promise<unknown> =>
+      (await cluster.rows(model, 'ml', name)).at(-1)?.['row_state'];
+
+    before(async () => {
+      for (const name of ['evicted', 'stored-only', 'doomed']) {
+        await cluster.apply(aManifest('Model', 'ml', name, { spec: { algorithm: `${name}-algorithm` } }));
+      }
+      for (const name of ['evicted', 'stored-only']) {
+        await eventually(async () => assert.equal(await state(name), 0));
+        const annotations = { 'michelangelo/Immutable': 'true' };
+        await cluster.patch(model, 'ml', name, { metadata: { annotations } });
+      }
+      for (const name of ['evicted', 'stored-only']) {
+        await cluster.gone(model, 'ml', name);
+        await eventually(async () => assert.equal(await state(name), 3));
+      }
+    });
+
+    it('nothing for a user without the right, who is told which one is missing', async () => {
+      await be('reader');
+      await user.go('#/models/ml/evicted');
+      await browser.sees(/in MySQL only/);
+      await user.click('Restore …');
+      await browser.sees(/Restore ml\/evicted[\s\S]*cannot create resource "models"[\s\S]*in the namespace "ml"/);
+      savePicture('restore-refused', await browser.screenshot());
+      const buttons = `[...document.querySelectorAll('dialog button')].map(({ textContent }) => textContent)`;
+      assert.deepEqual(await browser.evaluate(buttons), ['Close']);
+      await user.click('Close');
+      await user.go('#/models/ml/doomed');
+      await browser.sees(/in etcd and MySQL[\s\S]*doomed-algorithm/);
+      await user.click('Delete …');
+      await browser.sees(/Delete ml\/doomed[\s\S]*cannot delete resource "models"/);
+      assert.deepEqual(await browser.evaluate(buttons), ['Close']);
+      assert.equal(await live('evicted'), undefined);
+      assert.equal((await live('doomed'))?.metadata.deletionTimestamp, undefined);
+    });
+
+    it('an evicted object, which is in the cluster again', async () => {
+      await be('writer');
+      // The link of the list names the incarnation; what is restored is another one.
+      await user.go('#/models?namespace=ml');
+      await browser.sees(/evicted-algorithm/);
+      await user.click('evicted');
+      await browser.sees(/in MySQL only/);
+      await user.click('Restore …');
+      await browser.sees(/nothing has changed yet[\s\S]*would be restored/);
+      savePicture('restore-preview', await browser.screenshot());
+      assert.equal(await live('evicted'), undefined, 'a preview changes nothing');
+      await user.click('Restore');
+      await browser.sees(/is restored/);
+      const restored = await live('evicted');
+      assert.equal((restored?.['spec'] as { algorithm?: string } | undefined)?.algorithm, 'evicted-algorithm');
+      const { annotations = {} } = restored?.metadata ?? {};
+      assert.equal(annotations['michelangelo/RequestedBy'], 'system:serviceaccount:ml:writer');
+      await user.click('Close');
+      await eventually(async () => assert.equal(await state('evicted'), 0));
+      await browser.sees(/in etcd and MySQL[\s\S]*evicted-algorithm/);
+    });
+
+    it('a live object, which leaves the cluster and is kept for the record', async () => {
+      await user.go('#/models/ml/doomed');
+      await browser.sees(/doomed-algorithm/);
+      await user.click('Delete …');
+      await browser.sees(/nothing has changed yet/);
+      savePicture('delete-preview', await browser.screenshot());
+      assert.equal((await live('doomed'))?.metadata.deletionTimestamp, undefined, 'a preview changes nothing');
+      await user.click('Delete');
+      await cluster.gone(model, 'ml', 'doomed');
+      await user.click('Close');
+      await eventually(async () => assert.equal(await state('doomed'), 2));
+      await browser.sees(/deleted, kept for the record[\s\S]*doomed-algorithm/);
+      assert.deepEqual(browser.complaints, []);
+    });
+
+    it('what is in MySQL only, which is deleted there', async () => {
+      await user.go('#/models/ml/stored-only');
+      await browser.sees(/in MySQL only[\s\S]*stored-only-algorithm/);
+      await user.click('Delete …');
+      await browser.sees(/nothing has changed yet/);
+      assert.equal(await state('stored-only'), 3, 'a preview changes nothing');
+      await user.click('Delete');
+      await eventually(async () => assert.equal(await state('stored-only'), 2));
+      await user.click('Close');
+      await browser.sees(/deleted, kept for the record[\s\S]*stored-only-algorithm/);
     });
   });
 });

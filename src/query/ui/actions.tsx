@@ -5,14 +5,14 @@ import { objectPath } from './lib/address.ts';
 import type { Api } from './lib/api.ts';
 import { type Metadata, stateOf } from './lib/documents.ts';
 
-type Action = 'restore' | 'delete';
+export type Action = 'restore' | 'delete';
 
 interface Props {
   readonly api: Api;
   readonly plural: string;
   readonly metadata: Metadata;
   /** After it was done. */
-  readonly done: () => void;
+  readonly done: (action: Action) => void;
 }
 
 export function Actions({ api, plural, metadata, done }: Props): VNode {
@@ -62,7 +62,7 @@ async function ask(
   const { outcome, message, missing = [], dropped = [] } = asked.document;
   return [
     ...(mode === 'preview' ? ['A preview: nothing has changed yet.'] : []),
-    message ?? `The object ${outcome ?? 'is restored'}.`,
+    message ?? `The object ${outcome === 'restored' ? 'is restored' : outcome}.`,
     ...(missing.length === 0 ? [] : [`MySQL never had, set by hand: ${missing.join(', ')}`]),
     ...(dropped.length === 0 ? [] : [`Not put back: ${dropped.join(', ')}`]),
   ];
@@ -86,7 +86,7 @@ function Preview(props: PreviewProps): VNode {
     set({ is: 'asking', lines: ['At work …'] });
     ask(props, 'do').then((lines) => set({ is: 'done', lines }), refused);
   };
-  const end = (): void => (step.is === 'done' ? done() : close());
+  const end = (): void => (step.is === 'done' ? done(action) : close());
   const title = `${action === 'restore' ? 'Restore' : 'Delete'} ${metadata.namespace}/${metadata.name}`;
   return (
     <dialog ref={dialog} onClose={end} aria-label={title}>

@@ -1,10 +1,10 @@
 // The page: an overview, the objects of a kind, one object. Each user sees what they may read.
 import { render, type VNode } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { Actions } from './actions.tsx';
+import { type Action, Actions } from './actions.tsx';
 import { EventsView } from './events-view.tsx';
-import { useAddress, useLoaded } from './hooks.ts';
-import { type Address, hashOf } from './lib/address.ts';
+import { replaceAddress, useAddress, useLoaded } from './hooks.ts';
+import { type Address, hashOf, objectHash } from './lib/address.ts';
 import { type ApiError, createApi } from './lib/api.ts';
 import type { KindSummary, Summary } from './lib/documents.ts';
 import { ListView } from './list-view.tsx';
@@ -74,6 +74,9 @@ function Crumbs({ address: { plural, namespace, name } }: { readonly address: Ad
   );
 }
 
+/** MySQL has what was done, as a rule. */
+const SETTLED_MS = 2000;
+
 interface ViewProps {
   readonly address: Address;
   readonly summary: Summary;
@@ -84,6 +87,13 @@ interface ViewProps {
 function View({ address, summary, turn, again }: ViewProps): VNode {
   const { plural, namespace, name, query } = address;
   const kind = summary.items.find((one) => one.plural === plural);
+  const done = (action: Action): void => {
+    // What was restored is another incarnation of the name.
+    if (action === 'restore' && namespace !== undefined && name !== undefined)
+      replaceAddress(objectHash(plural, { namespace, name }));
+    again();
+    setTimeout(again, SETTLED_MS);
+  };
   if (plural === '') return <Overview api={api} summary={summary} turn={turn} />;
   if (kind === undefined) return <Problem text={`There is no kind ${plural} that you may list.`} />;
   if (namespace === undefined || name === undefined) return <ListView api={api} kind={kind} query={query} />;
@@ -96,7 +106,9 @@ function View({ address, summary, turn, again }: ViewProps): VNode {
         location.hash = hashOf([plural, namespace, name], new URLSearchParams({ uid }));
       }}
       more={({ metadata }) => <EventsView api={api} plural={plural} metadata={metadata} turn={turn} />}
-      actions={({ metadata }) => <Actions api={api} plural={plural} metadata={metadata} done={again} />}
+      actions={({ metadata }) => (
+        <Actions key={metadata.uid} api={api} plural={plural} metadata={metadata} done={done} />
+      )}
     />
   );
 }
