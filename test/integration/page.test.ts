@@ -75,7 +75,10 @@ describe('the page', () => {
   it('leads from an object that is stuck to it', async () => {
     await user.go('#/');
     const text = await browser.sees(/denied the request: every model names its owner/);
-    assert.match(text, /Deletions of PipelineRun in search are held since[\s\S]*ads\/evaluate[\s\S]*out of range/);
+    assert.match(
+      text,
+      /Deletions of PipelineRun in search are held[\s\S]*ads\/evaluate[\s\S]*5 attempts[\s\S]*out of range/,
+    );
     await user.click('fraud/ranker-v64');
     await browser.sees(/Timeline[\s\S]*algorithm: xgboost/);
   });

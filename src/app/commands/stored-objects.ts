@@ -5,9 +5,10 @@ import { CodedError } from '../../base/errors.ts';
 import { isJsonObject, type JsonObject } from '../../base/json.ts';
 import { parseLossless } from '../../base/lossless-json.ts';
 import type { Configuration } from '../../config/schema.ts';
-import { isKubeError, KubeError } from '../../kube/errors.ts';
+import { isKubeError, KubeError, reasonOfStatus } from '../../kube/errors.ts';
 import type { Impersonated } from '../../kube/http/login.ts';
 import { type Call, PooledTransport } from '../../kube/http/transport.ts';
+import { LineSplitter } from '../../kube/http/watch-stream.ts';
 import { GROUP_PATH } from '../../query/names.ts';
 
 /** The cluster does not know the group: no query API is registered. */
@@ -45,6 +46,15 @@ export interface StoredCall {
   readonly signal?: AbortSignal;
 }
 
+export interface WatchedChange {
+  readonly type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK';
+  /** The object, a table with it, or what has the version of a bookmark. */
+  readonly object: JsonObject;
+}
+
+/** A watch without a byte for this long is dead: bookmarks come every minute. */
+const WATCH_SILENCE_MS = 150_000;
+
 export class StoredObjects {
   readonly #transport: PooledTransport;
 
@@ -69,7 +79,7 @@ export class StoredObjects {
         ? {}
         : { body, contentType: `application/${method === 'PATCH' ? 'merge-patch+' : ''}json` }),
       accept: form === 'table' ? TABLE : 'application/json',
-      ...(signal === undefined ? {} : { signal }),
+      ...signalOf(signal),
     };
     try {
       return documentOf(await textOf(await this.#transport.send(call)));
@@ -79,11 +89,41 @@ export class StoredObjects {
     }
   }
 
+  /** Ends when the server ends it; everything else that ends it is a KubeError. */
+  async *watch({ path, query = {}, form = 'object', signal }: StoredCall): AsyncGenerator<WatchedChange, void> {
+    const body = await this.#openWatch({ path, query, form, ...signalOf(signal) });
+    const splitter = new LineSplitter();
+    try {
+      for await (const chunk of body) {
+        for (const line of splitter.push(chunk as Buffer)) yield changeOf(documentOf(line.toString()));
+      }
+    } catch (error) {
+      throw error instanceof KubeError
+        ? error
+        : new KubeError('Unavailable', 'the watch was cut off; try again', { cause: error });
+    }
+    if (splitter.hasPartialLine) throw new KubeError('Unavailable', 'the watch was cut off; try again');
+  }
+
+  async #openWatch({ path, query, form, signal }: StoredCall): Promise<Readable> {
+    try {
+      return await this.#transport.send({
+        method: 'GET',
+        path: `${GROUP_PATH}${path}`,
+        query: { ...query, watch: 'true' },
+        accept: form === 'table' ? TABLE : 'application/json',
+        bodyTimeoutMs: WATCH_SILENCE_MS,
+        ...signalOf(signal),
+      });
+    } catch (error) {
+      if (isKubeError(error, 'NotFound') || isKubeError(error, 'Unavailable')) await this.#refuseMissing(signal);
+      throw error;
+    }
+  }
+
   /** What every user may read where there is a query API. */
   async discovery(signal?: AbortSignal): Promise<void> {
-    await textOf(
-      await this.#transport.send({ method: 'GET', path: GROUP_PATH, ...(signal === undefined ? {} : { signal }) }),
-    );
+    await textOf(await this.#transport.send({ method: 'GET', path: GROUP_PATH, ...signalOf(signal) }));
   }
 
   /** An object that does not exist is not a query API that does not exist. */
@@ -108,6 +148,21 @@ export class StoredObjects {
   close(): Promise<void> {
     return this.#transport.close();
   }
+}
+
+const changes = ['ADDED', 'MODIFIED', 'DELETED', 'BOOKMARK'] as const;
+
+/** One line of a watch; throws what an ERROR says. */
+function changeOf({ type, object }: JsonObject): WatchedChange {
+  const known = changes.find((one) => one === type);
+  if (known !== undefined && isJsonObject(object)) return { type: known, object };
+  const { code, message } = isJsonObject(object) ? object : {};
+  const reason = reasonOfStatus(typeof code === 'number' ? code : 500) ?? 'Unavailable';
+  throw new KubeError(reason, typeof message === 'string' ? message : 'the watch sent something that is not an event');
+}
+
+function signalOf(signal: AbortSignal | undefined): { readonly signal?: AbortSignal } {
+  return signal === undefined ? {} : { signal };
 }
 
 function nameOf(item: unknown): readonly string[] {

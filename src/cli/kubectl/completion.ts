@@ -23,7 +23,18 @@ const MOST_NAMES = '200';
 /** Where a command finds its objects, if not among what is present. */
 const sources: Readonly<Record<string, string>> = { restore: 'all', label: 'evicted', annotate: 'evicted' };
 /** Commands whose first word is a kind. */
-const ofKinds = ['get', 'count', 'describe', 'incarnations', 'history', 'restore', 'delete', 'label', 'annotate'];
+const ofKinds = [
+  'get',
+  'count',
+  'describe',
+  'incarnations',
+  'history',
+  'restore',
+  'delete',
+  'label',
+  'annotate',
+  'tree',
+];
 
 export function addCompletionCommands(program: Command): void {
   program

@@ -30,6 +30,7 @@ import {
 } from './output.ts';
 import { startProgress } from './progress.ts';
 import { kindAndName, objectPath, type Session, withSession } from './session.ts';
+import { documentPrinter, refuseUnwatchable, runWatch, tablePrinter } from './watch.ts';
 
 export interface GetFlags extends FilterFlags {
   readonly output: Format;
@@ -42,6 +43,7 @@ export interface GetFlags extends FilterFlags {
   readonly uid?: string;
   readonly limit?: number;
   readonly minResourceVersion?: string;
+  readonly watch: boolean;
 }
 
 /** Objects of one request: a list of any length comes in pieces, so that the user sees progress. */
@@ -59,6 +61,7 @@ export function addGetCommand(program: Command): void {
     .option('--uid <uid>', 'this incarnation')
     .option('--limit <number>', 'at most so many', wholeNumber)
     .option('--min-resource-version <version>', 'wait until the store is at least as new')
+    .option('-w, --watch', 'then print each object again whenever it changes, until you end it', false)
     .addOption(formatOption())
     .action(async (kinds: string, name: string | undefined, flags: GetFlags) => {
       const targets = kinds.split(',').map((kind) => kindAndName(kind, name));
@@ -75,6 +78,7 @@ interface Target {
 }
 
 async function runGet(session: Session, targets: readonly Target[], flags: GetFlags): Promise<void> {
+  if (flags.watch) return watchTarget(session, targets, flags);
   const asked = targets.map(({ kind, name }): Printing => {
     const path = name === undefined ? listPath(session, kind, flags) : objectPath(kind, session.namespace, name);
     const prefix = targets.length > 1 ? `${kind.kind.toLowerCase()}.stored.michelangelo.api/` : '';
@@ -82,6 +86,27 @@ async function runGet(session: Session, targets: readonly Target[], flags: GetFl
   });
   if (flags.output === 'table' || flags.output === 'wide') await printTables(session, asked);
   else await printDocuments(session, asked, flags);
+}
+
+/** Of a name too, the list is watched: it may come, go and come again. */
+async function watchTarget(session: Session, targets: readonly Target[], flags: GetFlags): Promise<void> {
+  refuseUnwatchable({ ...flags, template: flags.template ?? flags.param[0] }, targets.length);
+  const [target] = targets;
+  if (target === undefined) return;
+  const { kind, name } = target;
+  if (name !== undefined && (flags.allNamespaces || flags.fieldSelector !== undefined)) {
+    throw new ArgumentError('One object is watched by its name, in one namespace and without --field-selector');
+  }
+  const named = name === undefined ? flags : { ...flags, fieldSelector: `metadata.name=${name}` };
+  const path = listPath(session, kind, flags);
+  const form = flags.output === 'table' || flags.output === 'wide' ? 'table' : 'object';
+  const pages = pagesOf(session, { path, query: queryOf(named, undefined), flags, name: undefined, prefix: '' }, form);
+  const options = { wide: flags.output === 'wide', namespaces: flags.allNamespaces, labels: flags.showLabels };
+  const show =
+    form === 'table'
+      ? tablePrinter({ ...options, heads: flags.headers })
+      : documentPrinter(flags.output, flags.headers);
+  await runWatch(session.objects, { path, query: filterQuery(named), pages, show, form });
 }
 
 function queryOf(flags: GetFlags, name: string | undefined): Readonly<Record<string, string>> {

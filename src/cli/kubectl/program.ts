@@ -20,13 +20,17 @@ import { addGetCommand, addSummaryCommand } from './get.ts';
 import { addMetadataCommands } from './metadata.ts';
 import { addRestoreObjectCommand } from './restore.ts';
 import { type GlobalFlags, impersonatedBy, withSession } from './session.ts';
+import { addTopCommand } from './top.ts';
+import { addTreeCommand } from './tree.ts';
 
 const examples = `
 Examples:
   kubectl ingester get models -n ml --source=all --order-by=-metadata.creationTimestamp
   kubectl ingester get models,pipelines -n ml --created-after=7d --show-labels
   kubectl ingester count models -A --by spec.algorithm,created.day
+  kubectl ingester get models -n ml --watch
   kubectl ingester describe model m1 -n ml
+  kubectl ingester tree pipelinerun r1 -n ml
   kubectl ingester history model m1 -n ml
   kubectl ingester restore model m1 -n ml --dry-run
   kubectl ingester label model m1 -n ml team=a old-
@@ -54,6 +58,8 @@ export function createPluginProgram(): Command {
   addStatusCommand(program);
   addExplainCommand(program);
   addSummaryCommand(program);
+  addTopCommand(program);
+  addTreeCommand(program);
   addVersionCommand(program);
   addCompletionCommands(program);
   for (const command of [program, ...program.commands]) addGlobalFlags(command);

@@ -34,7 +34,8 @@ function Told({ stuck: { items, count, truncated, ageSeconds, heldDeletions } }:
       {heldDeletions.map(({ kind, plural, namespace, since, message }) => (
         <p class="late" key={`${plural} ${namespace ?? ''}`}>
           Deletions of {kind}
-          {namespace === undefined ? '' : ` in ${namespace}`} are held since <Time at={since} />: {message}
+          {namespace === undefined ? '' : ` in ${namespace}`} are held (<Time at={since} />
+          ): {message}
         </p>
       ))}
       {items.length === 0 ? (
@@ -42,7 +43,7 @@ function Told({ stuck: { items, count, truncated, ageSeconds, heldDeletions } }:
           {truncated ? 'None of the oldest is one that you may list.' : 'Nothing of what you may list.'}
         </p>
       ) : (
-        <StuckTable items={shown} />
+        <StuckList items={shown} />
       )}
       {more && shown.length > 0 ? (
         <p class="quiet">
@@ -54,36 +55,22 @@ function Told({ stuck: { items, count, truncated, ageSeconds, heldDeletions } }:
   );
 }
 
-function StuckTable({ items }: Pick<Stuck, 'items'>): VNode {
+function StuckList({ items }: Pick<Stuck, 'items'>): VNode {
   return (
-    <div class="scroll" tabIndex={0} role="group" aria-label="Table of stuck objects">
-      <table>
-        <thead>
-          <tr>
-            {['Kind', 'Object', 'Since', 'Why'].map((head) => (
-              <th scope="col">{head}</th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {items.map(({ kind, plural, namespace, name, since, attempts, code, message }) => (
-            <tr key={`${plural} ${namespace}/${name}`}>
-              <td>{kind}</td>
-              <td>
-                <a href={objectHash(plural, { namespace, name })}>
-                  {namespace}/{name}
-                </a>
-              </td>
-              <td title={`${attempts} attempts`}>
-                <Time at={since} />
-              </td>
-              <td class="why" title={code}>
-                {message}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <ul class="events">
+      {items.map(({ kind, plural, namespace, name, since, attempts, message }) => (
+        <li data-tone="bad" key={`${plural} ${namespace}/${name}`}>
+          {kind}{' '}
+          <a class="reason" href={objectHash(plural, { namespace, name })}>
+            {namespace}/{name}
+          </a>{' '}
+          <span class="quiet">
+            <Time at={since} />, {attempts === 1 ? 'one attempt' : `${attempts} attempts`}
+          </span>
+          <br />
+          {message}
+        </li>
+      ))}
+    </ul>
   );
 }

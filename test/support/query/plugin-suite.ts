@@ -1,5 +1,6 @@
 // "kubectl ingester", as kubectl finds it on PATH.
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
 import { mkdirSync, symlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { before, describe, it } from 'node:test';
@@ -158,6 +159,43 @@ export function pluginSuite({ directory, kubectlPath, kubeconfig, rowState }: Pl
       assert.match(stdout, /"kept" deleted/);
       await eventually(async () => assert.equal(await rowState('kept'), 2));
       assert.match((await run('kubectl', ...stored('delete'), 'kept')).stderr, /NotFound/);
+    });
+
+    it('watches: prints each object again when it is stored, evicted or deleted', async () => {
+      const child = spawn(kubectlPath(), ['ingester', 'get', 'models', '-n', 'ml', '--watch'], { env });
+      let printed = '';
+      child.stdout.on('data', (chunk: Buffer) => (printed += chunk.toString()));
+      child.stderr.on('data', (chunk: Buffer) => (printed += chunk.toString()));
+      const ended = new Promise((resolve) => child.once('close', resolve));
+      try {
+        await ok('restore', 'model', 'kept', '-n', 'ml');
+        await eventually(() => assert.match(printed, /^NAME .*WHERE +AGE\nkept .* etcd and MySQL /));
+        await ok('delete', 'model', 'kept', '-n', 'ml', '--wait');
+        await eventually(() => assert.match(printed, /\nkept .* deleted /));
+        assert.equal(printed.match(/^NAME/gm)?.length, 1);
+      } finally {
+        child.kill();
+        await ended;
+      }
+      const refused = await plugin('get', 'models', '-n', 'ml', '--watch', '--where', 'has(spec.owner.name)');
+      assert.equal(refused.code, 2, refused.stderr);
+      assert.equal((await plugin('get', 'models', '-n', 'ml', '-w', '--as', 'mallory')).code, 5);
+    });
+
+    it('shows which kinds have most, and what belongs to an object', async () => {
+      assert.match(await ok('top'), /^KIND +ROWS +LIVE .*CHANGED\nModel +\d{5}/);
+      assert.match(await ok('top', '--sort-by', 'created', '--no-headers'), /^[A-Z]\w+ +\d+ /);
+      const run = ['pipelinerun/ingester-test-pipelinerun', '-n', 'ingester-test'] as const;
+      assert.match(
+        await ok('tree', ...run),
+        /^NAMESPACE .*\ningester-test +PipelineRun\/\S+ +etcd.*\ningester-test +[├└]─Pipeline\/ingester-test-pipeline +named in spec\.pipeline +etcd and MySQL/,
+      );
+      const { children } = JSON.parse(
+        await ok('tree', 'pipeline', 'ingester-test-pipeline', '-n', 'ingester-test', '-o', 'json'),
+      ) as { readonly children: readonly { readonly kind: string; readonly is: string }[] };
+      assert.ok(children.some((child) => child.kind === 'PipelineRun' && child.is === 'names'));
+      assert.equal((await plugin('tree', 'model', 'none', '-n', 'ml')).code, 4);
+      assert.match(await ok('describe', 'model', 'kept', '-n', 'ml'), /\nEvents:/);
     });
 
     it('prints the status, the summary and a preview of evictions', async () => {
