@@ -9,6 +9,7 @@ import { gzipSync } from 'node:zlib';
 import { type Reaper, startReaper } from '../../hack/local/reaper.ts';
 import { Browser, type View } from '../support/browser.ts';
 import { eventually } from '../support/eventually.ts';
+import { compareWithKept, drawnWith, whyNotCompared } from '../support/page/pictures.ts';
 import { PageUser } from '../support/page/user.ts';
 import { type PageWorld, startPageWorld } from '../support/page/world.ts';
 import { savePicture } from '../support/query/page-suite.ts';
@@ -35,6 +36,9 @@ describe('the page', () => {
   let world: PageWorld;
   let browser: Browser;
   let user: PageUser;
+  /** With what, and what; by the name of the picture. */
+  let drawn: string;
+  const shots = new Map<string, Buffer>();
   let reaper: Reaper | undefined;
   const directory = mkdtempSync(join(tmpdir(), 'ingester-page-'));
 
@@ -44,7 +48,9 @@ describe('the page', () => {
     reaper = startReaper(directory);
     browser = await Browser.start(join(directory, 'browser'), reaper);
     user = new PageUser(browser);
+    await browser.standAt(world.now);
     await browser.open(`${world.url}/ui/`);
+    drawn = await drawnWith(browser);
   });
   after(async () => {
     await browser.stop();
@@ -59,7 +65,10 @@ describe('the page', () => {
         await browser.emulate(size);
         await user.go(hash);
         await browser.sees(shows);
-        savePicture(`page-${page}-${view}`, await browser.screenshot());
+        await browser.evaluate('scrollTo(0, 0)');
+        const shot = await browser.screenshot();
+        savePicture(`page-${page}-${view}`, shot);
+        shots.set(`page-${page}-${view}`, shot);
         const known = await browser.evaluate('typeof axe');
         if (known === 'undefined') await browser.evaluate(`${axe};undefined`);
         const found = await browser.evaluate(
@@ -70,6 +79,19 @@ describe('the page', () => {
         assert.equal(wide, false, 'nothing is wider than the window');
       });
     }
+  }
+
+  for (const name of views.flatMap(([view]) => pages.map(([page]) => `page-${page}-${view}`))) {
+    it(`looks as it did: ${name}`, async (test) => {
+      const reason = whyNotCompared(drawn);
+      if (reason !== undefined) {
+        test.skip(reason);
+        return;
+      }
+      const shot = shots.get(name);
+      assert.ok(shot !== undefined, 'there is a picture');
+      await compareWithKept(browser, name, shot, drawn);
+    });
   }
 
   it('leads from an object that is stuck to it', async () => {

@@ -110,6 +110,16 @@ export class Browser {
     await this.#call('Emulation.setDeviceMetricsOverride', metrics);
   }
 
+  /** For pages that are opened from now on it is always this moment. */
+  async standAt(moment: number): Promise<void> {
+    await this.#call('Page.addScriptToEvaluateOnNewDocument', { source: `Date.now = () => ${moment};` });
+  }
+
+  /** Its name and version: HeadlessChrome/142.0.7444.59. */
+  async product(): Promise<string> {
+    return String((await this.#call('Browser.getVersion'))['product']);
+  }
+
   /** PNG of what a user sees. */
   async screenshot(): Promise<Buffer> {
     const { data } = await this.#call('Page.captureScreenshot', { format: 'png' });

@@ -26,15 +26,17 @@ const pick = <T>(among: readonly T[], index: number): T => among[index % among.l
 
 export interface PageWorld {
   readonly url: string;
+  /** What its clock shows, always. */
+  readonly now: number;
   readonly storage: MemoryStorage;
   readonly client: FakeKubeClient;
   stop(): void;
 }
 
 export async function startPageWorld(): Promise<PageWorld> {
-  const now = Date.now();
+  const now = Date.UTC(2026, 0, 31, 12);
   const storage = new MemoryStorage();
-  const client = new PageKubeClient();
+  const client = new PageKubeClient(now);
   const { app, clock } = queryApp({
     ...{ storage, client, report: () => report(now) },
     limits: { maxInFlight: 64, staleMs: 180_000 },
@@ -48,17 +50,23 @@ export async function startPageWorld(): Promise<PageWorld> {
     server.close();
     server.closeAllConnections();
   };
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, storage, client, stop };
+  return { now, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, storage, client, stop };
 }
 
 /** Has events of one run. */
 class PageKubeClient extends FakeKubeClient {
   /** Its uid. */
   run: string | undefined;
+  readonly now: number;
+
+  constructor(now: number) {
+    super();
+    this.now = now;
+  }
 
   override list(resource: Resource, options: ListOptions): Promise<ListPage> {
     if (resource.plural !== 'events') return super.list(resource, options);
-    const items = options.fieldSelector === `involvedObject.uid=${this.run}` ? runEvents(Date.now()) : [];
+    const items = options.fieldSelector === `involvedObject.uid=${this.run}` ? runEvents(this.now) : [];
     return Promise.resolve({
       items: items.map((event) => asWatched(event)),
       resourceVersion: '1',
