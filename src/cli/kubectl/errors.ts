@@ -13,7 +13,7 @@ export class StillThereError extends CodedError {
   constructor(what: string, seconds: number) {
     super(
       'STILL_THERE',
-      `${what} is marked for deletion, and still there after ${seconds} s. "kubectl ingester status" says why.`,
+      `${what} is marked for deletion, and still there after ${seconds} s. "kubectl ingester stuck" says why.`,
       { retry: 'yes' },
     );
   }

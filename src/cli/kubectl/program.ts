@@ -20,6 +20,7 @@ import { addGetCommand, addSummaryCommand } from './get.ts';
 import { addMetadataCommands } from './metadata.ts';
 import { addRestoreObjectCommand } from './restore.ts';
 import { type GlobalFlags, impersonatedBy, withSession } from './session.ts';
+import { addStuckCommand } from './stuck.ts';
 import { addTopCommand } from './top.ts';
 import { addTreeCommand } from './tree.ts';
 
@@ -58,6 +59,7 @@ export function createPluginProgram(): Command {
   addStatusCommand(program);
   addExplainCommand(program);
   addSummaryCommand(program);
+  addStuckCommand(program);
   addTopCommand(program);
   addTreeCommand(program);
   addVersionCommand(program);

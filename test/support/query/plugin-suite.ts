@@ -169,9 +169,9 @@ export function pluginSuite({ directory, kubectlPath, kubeconfig, rowState }: Pl
       const ended = new Promise((resolve) => child.once('close', resolve));
       try {
         await ok('restore', 'model', 'kept', '-n', 'ml');
-        await eventually(() => assert.match(printed, /^NAME .*WHERE +AGE\nkept .* etcd and MySQL /));
+        await eventually(() => assert.match(printed, /^NAME .*WHERE +AGE\n[\s\S]*^kept .* etcd and MySQL /m));
         await ok('delete', 'model', 'kept', '-n', 'ml', '--wait');
-        await eventually(() => assert.match(printed, /\nkept .* deleted /));
+        await eventually(() => assert.match(printed, /^kept .* etcd and MySQL [\s\S]*^kept .* deleted /m));
         assert.equal(printed.match(/^NAME/gm)?.length, 1);
       } finally {
         child.kill();
@@ -200,6 +200,8 @@ export function pluginSuite({ directory, kubectlPath, kubeconfig, rowState }: Pl
 
     it('prints the status, the summary and a preview of evictions', async () => {
       assert.match(await ok('status'), /^MySQL +works/m);
+      assert.equal(await ok('stuck'), '');
+      assert.match(await ok('stuck', '-o', 'json'), /"kind":"StuckObjectList".*"items":\[\]/);
       assert.match(await ok('summary'), /^KIND +LIVE +EVICTED +DELETED +COMPLETE\n[\s\S]*Model +\d+/);
       const preview = await ok('evict', '--dry-run');
       assert.match(preview, /^No configuration file is named .* no server was asked/);
