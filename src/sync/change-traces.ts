@@ -74,12 +74,8 @@ export class ChangeTraces {
     reconcile: () => Promise<ReconcileResult>,
     context: Pick<ReconcileContext, 'note'>,
   ): Promise<ReconcileResult> {
-    const change = this.#waiting.get(key);
-    const before = this.#unfinished.get(key);
-    const object = change?.object ?? before?.object;
+    const { change, before, object } = this.#take(key);
     if (object === undefined) return reconcile();
-    this.#waiting.delete(key);
-    this.#unfinished.delete(key);
     const begun = before === undefined ? this.#begin(change) : undefined;
     const root = before?.root ?? begun?.reference;
     const attempt = root === undefined ? undefined : this.#attempt(root, change, object);
@@ -87,6 +83,18 @@ export class ChangeTraces {
     context.note(logFieldsOf(attempt));
     const trace = { root, object, attempts: (before?.attempts ?? 0) + 1 };
     return this.#follow(key, trace, { attempt, begun }, reconcile);
+  }
+
+  /** What waits for the attempt, and the trace that goes on with it. */
+  #take(key: string): {
+    change?: Change | undefined;
+    before?: Unfinished | undefined;
+    object?: Change['object'] | undefined;
+  } {
+    const [change, before] = [this.#waiting.get(key), this.#unfinished.get(key)];
+    this.#waiting.delete(key);
+    this.#unfinished.delete(key);
+    return { change, before, object: change?.object ?? before?.object };
   }
 
   #note(cause: Cause, { key, identity }: KnownObject): true {

@@ -126,7 +126,9 @@ describe('the Helm chart', async () => {
     'sends traces where a ConfigMap says, from the webhook and the reconciler, and only where one is named',
     options,
     async () => {
-      type Pods = { template: { spec: { containers: { envFrom?: unknown }[] } } };
+      interface Pods {
+        template: { spec: { containers: { envFrom?: unknown }[] } };
+      }
       const tracedBy = async (...values: readonly string[]): Promise<readonly unknown[]> =>
         manifestsOf(await template(...everything, ...values))
           .filter(({ kind }) => kind === 'Deployment')
