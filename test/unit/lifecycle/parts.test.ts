@@ -167,7 +167,7 @@ describe('the rights of the lifecycle controller', () => {
 
 describe('docs/lifecycle-reference.md', () => {
   it('has every field of the specification, and no other', () => {
-    const page = readFileSync(join(root, 'docs/lifecycle-reference.md'), 'utf8');
+    const [page = ''] = readFileSync(join(root, 'docs/lifecycle-reference.md'), 'utf8').split('\n## Conditions\n');
     const documented = [...page.matchAll(/^\| `([\w.]+)` \|/gm)].map(([, path]) => path);
     const fields = leaves(specSchema).map(({ path }) => path.replace(/^spec\./, ''));
     assert.deepEqual(documented.toSorted(), fields.toSorted());
