@@ -21,6 +21,12 @@ export interface ReportedHold {
   readonly because: string;
 }
 
+/** A kind that the reconciler cannot list and watch now. */
+export interface UnwatchedKind {
+  readonly kind: string;
+  readonly since: string;
+}
+
 export interface ReconcilerReport {
   /** RFC 3339, when the reconciler told it. */
   readonly at: string;
@@ -29,6 +35,7 @@ export interface ReconcilerReport {
   /** The oldest of them. */
   readonly objects: readonly ReportedObject[];
   readonly holds: readonly ReportedHold[];
+  readonly unwatched: readonly UnwatchedKind[];
 }
 
 /** Undefined where no reconciler has told anything yet. */

@@ -9,7 +9,7 @@ import { warn } from './freshness.ts';
 import { refuseParameters } from './list-request.ts';
 import { STORED_GROUP_VERSION } from './names.ts';
 import type { QueryAppOptions } from './options.ts';
-import type { ReconcilerReport, ReportedHold, ReportedObject } from './report-port.ts';
+import type { ReconcilerReport, ReportedHold, ReportedObject, UnwatchedKind } from './report-port.ts';
 
 /** Of an answer; the reconciler tells no more than these. */
 const MOST = 200;
@@ -17,6 +17,8 @@ const MOST = 200;
 const KEEP_MS = 1000;
 /** One that runs has told something new within this. */
 const OLD_SECONDS = 60;
+
+const UNWATCHED = 'The reconciler cannot watch this kind now. What changes is stored later, and deleted objects wait.';
 
 interface Placed {
   readonly kind: KindDefinition;
@@ -46,7 +48,8 @@ export class Stuck {
     const visible = new Set(
       await time.within(authorizer.listableAmong(user, [...objects, ...holds.slice(0, MOST)], time.signal)),
     );
-    if (visible.size === 0) await this.#refuseStranger(context);
+    const unwatched = await this.#unwatchedOf(report.unwatched, context);
+    if (visible.size === 0 && unwatched.length === 0) await this.#refuseStranger(context);
     const ageSeconds = ageOf(report, clock);
     if (ageSeconds > OLD_SECONDS)
       warn(response, `the reconciler told last what is stuck ${Math.round(ageSeconds)} s ago`);
@@ -62,7 +65,22 @@ export class Stuck {
       truncated: report.count > report.objects.length,
       items,
       heldDeletions: shown(holds).map(({ document }) => document),
+      unwatchedKinds: unwatched,
     });
+  }
+
+  /** Those of kinds of which the user may list objects of some namespace at least. */
+  async #unwatchedOf(unwatched: readonly UnwatchedKind[], { user, time }: Context): Promise<readonly JsonObject[]> {
+    const { authorizer, kinds } = this.#options;
+    const among = kinds.filter(({ kind }) => unwatched.some((each) => each.kind === kind));
+    if (among.length === 0) return [];
+    const listable = await time.within(authorizer.listable(user, among, time.signal));
+    return among
+      .filter((kind) => listable.kinds.has(kind))
+      .map(({ kind, plural }) => {
+        const since = unwatched.find((each) => each.kind === kind)?.since ?? '';
+        return { kind, plural, since, message: UNWATCHED };
+      });
   }
 
   /** For a user who may list nothing, an empty list would say that nothing is stuck. */

@@ -23,7 +23,11 @@ export function createReadReport(client: Pick<KubeClient, 'get'>, namespace: str
     const [status, control] = await Promise.all([read(statusRef(namespace)), read(controlRef(namespace))]);
     const text = status[STATUS_KEY];
     if (text === undefined) return undefined;
-    const { at, failingObjects } = JSON.parse(text) as IngesterStatus;
-    return { at, count: failingObjects.count, objects: failingObjects.listed, holds: openBreakers(control) };
+    const { at, kinds, failingObjects } = JSON.parse(text) as IngesterStatus;
+    const { count, listed: objects } = failingObjects;
+    const unwatched = kinds.flatMap(({ kind, interrupted }) =>
+      interrupted === undefined ? [] : [{ kind, since: interrupted.since }],
+    );
+    return { at, count, objects, holds: openBreakers(control), unwatched };
   };
 }

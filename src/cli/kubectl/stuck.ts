@@ -42,6 +42,11 @@ function holdsIn({ heldDeletions }: JsonObject): readonly JsonObject[] {
   return Array.isArray(heldDeletions) ? heldDeletions.filter(isJsonObject) : [];
 }
 
+/** Missing from a query API that does not know them. */
+function unwatchedIn({ unwatchedKinds }: JsonObject): readonly JsonObject[] {
+  return Array.isArray(unwatchedKinds) ? unwatchedKinds.filter(isJsonObject) : [];
+}
+
 /** Empty where nothing is stuck. */
 export function stuckText(stuck: JsonObject, heads: 'heads' | 'no-heads', now: Date): string {
   const rows = itemsOf(stuck).map(({ namespace, plural, name, since, attempts, message }) => [
@@ -60,12 +65,16 @@ export function stuckNotes(stuck: JsonObject): readonly string[] {
   const { count, ageSeconds, truncated } = stuck;
   const shown = itemsOf(stuck).length;
   const holds = holdsIn(stuck);
+  const unwatched = unwatchedIn(stuck);
   return [
+    ...unwatched.map(
+      ({ kind, since, message }) => `${cellText(kind)} is late since ${cellText(since)}: ${cellText(message)}`,
+    ),
     ...holds.map(({ kind, namespace, since, message }) => {
       const where = namespace === undefined ? '' : ` in ${cellText(namespace)}`;
       return `Deletions of ${cellText(kind)}${where} are held since ${cellText(since)}: ${cellText(message)}`;
     }),
-    ...(shown === 0 && holds.length === 0 ? ['Nothing of what you may list is stuck.'] : []),
+    ...(shown === 0 && holds.length === 0 && unwatched.length === 0 ? ['Nothing of what you may list is stuck.'] : []),
     ...(typeof count === 'number' && count > shown ? [`These are the oldest of ${count}.`] : []),
     ...(truncated === true ? ['The reconciler lists the oldest only; there may be more.'] : []),
     ...(typeof ageSeconds === 'number' && ageSeconds > OLD_SECONDS

@@ -23,7 +23,8 @@ export function StuckView({ api, turn }: { readonly api: Api; readonly turn: num
   );
 }
 
-function Told({ stuck: { items, count, truncated, ageSeconds, heldDeletions } }: { readonly stuck: Stuck }): VNode {
+function Told({ stuck }: { readonly stuck: Stuck }): VNode {
+  const { items, count, truncated, ageSeconds, heldDeletions, unwatchedKinds } = stuck;
   const shown = items.slice(0, SHOWN);
   const more = count > shown.length || truncated;
   return (
@@ -31,6 +32,12 @@ function Told({ stuck: { items, count, truncated, ageSeconds, heldDeletions } }:
       {ageSeconds > OLD_SECONDS ? (
         <p class="late">The reconciler has told nothing for {duration(ageSeconds)}: what is here is as old.</p>
       ) : null}
+      {unwatchedKinds.map(({ kind, since, message }) => (
+        <p class="late" key={kind}>
+          {kind} is late (<Time at={since} />
+          ): {message}
+        </p>
+      ))}
       {heldDeletions.map(({ kind, plural, namespace, since, message }) => (
         <p class="late" key={`${plural} ${namespace ?? ''}`}>
           Deletions of {kind}

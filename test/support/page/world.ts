@@ -108,6 +108,7 @@ function report(now: number): ReconcilerReport {
         message: 'MySQL refused the row: out of range. The object stays in the cluster and keeps its finalizer.',
       },
     ],
+    unwatched: [],
     holds: [
       {
         ...{ kind: 'PipelineRun', namespace: 'search', since: time(25 * MINUTE) },

@@ -40,6 +40,10 @@ describe('stuck', () => {
   it('says what is held, what it leaves out, how old it is, and that there is nothing', () => {
     const nothing = { items: [], count: 0 };
     assert.deepEqual(stuckNotes(answer(nothing)), ['Nothing of what you may list is stuck.']);
+    const late = { kind: 'Model', plural: 'models', since: '2026-01-01T00:00:00Z', message: 'It cannot be watched.' };
+    assert.deepEqual(stuckNotes(answer({ ...nothing, unwatchedKinds: [late] })), [
+      'Model is late since 2026-01-01T00:00:00Z: It cannot be watched.',
+    ]);
     assert.deepEqual(stuckNotes(answer({ ...nothing, heldDeletions: [hold('ml')] })), [
       'Deletions of Model in ml are held since 2026-01-01T00:00:00Z: More than 100.',
     ]);

@@ -16,13 +16,14 @@ const object = (namespace: string, name: string, more: Partial<ReportedObject> =
 
 /** The clock of the tests stands at the beginning of 2026. */
 const told = (objects: readonly ReportedObject[], more: Partial<ReconcilerReport> = {}): ReconcilerReport => ({
-  ...{ at: '2025-12-31T23:59:56.000Z', count: objects.length, objects, holds: [] },
+  ...{ at: '2025-12-31T23:59:56.000Z', count: objects.length, objects, holds: [], unwatched: [] },
   ...more,
 });
 
 interface StuckAnswer {
   readonly items: readonly Readonly<Record<string, unknown>>[];
   readonly heldDeletions: readonly Readonly<Record<string, unknown>>[];
+  readonly unwatchedKinds: readonly Readonly<Record<string, unknown>>[];
   readonly count: number;
   readonly truncated: boolean;
   readonly ageSeconds: number;
@@ -59,6 +60,20 @@ describe('what is stuck', () => {
     );
     assert.deepEqual([body.count, body.truncated, body.heldDeletions], [1, true, []]);
     assert.equal((await answer(told(objects, { count: 900 }))).body.count, 900);
+  });
+
+  it('has kinds that cannot be watched, for users who may list them somewhere, without what a server said', async () => {
+    const unwatched = [{ kind: 'Model', since: '2026-01-01T00:00:00Z' }];
+    for (const allowed of [undefined, ['ml']]) {
+      const { body } = await answer(told([], { unwatched }), allowed);
+      const [first] = body.unwatchedKinds;
+      assert.deepEqual(
+        [first?.['kind'], first?.['plural'], first?.['since']],
+        ['Model', 'models', unwatched[0]?.since],
+      );
+      assert.match(String(first?.['message']), /cannot watch this kind now/);
+    }
+    assert.equal((await answer(told([], { unwatched }), [])).status, 403);
   });
 
   it('has deletions that are held', async () => {
@@ -141,12 +156,18 @@ describe('the report of the reconciler', () => {
 
   it('has what "ingester status" shows', async () => {
     const listed = [object('ml', 'm1')];
+    const interrupted = { since: '2025-12-31T23:59:00Z', reason: 'storage is (re)initializing' };
+    const kinds = [
+      { kind: 'Project', objects: 1, failing: 0 },
+      { kind: 'Model', objects: 3, failing: 0, interrupted },
+    ];
     data['ingester-status'] = {
-      'status.json': JSON.stringify({ at: '2026-01-01T00:00:00Z', failingObjects: { count: 7, listed } }),
+      'status.json': JSON.stringify({ at: '2026-01-01T00:00:00Z', kinds, failingObjects: { count: 7, listed } }),
     };
     data['ingester-control'] = { 'breaker.Model.ml': '{"because":"More than 100.","since":"2026-01-01T00:00:00Z"}' };
     const hold = { kind: 'Model', namespace: 'ml', because: 'More than 100.', since: '2026-01-01T00:00:00Z' };
-    assert.deepEqual(await read(), { at: '2026-01-01T00:00:00Z', count: 7, objects: listed, holds: [hold] });
+    const unwatched = [{ kind: 'Model', since: interrupted.since }];
+    assert.deepEqual(await read(), { at: '2026-01-01T00:00:00Z', count: 7, objects: listed, holds: [hold], unwatched });
   });
 
   it('says which right is missing, and an outage is an error', async () => {

@@ -67,6 +67,7 @@ export interface Stuck {
     readonly code: string;
     readonly message: string;
   }[];
+  readonly unwatchedKinds: readonly { readonly kind: string; readonly since: string; readonly message: string }[];
   readonly heldDeletions: readonly {
     readonly kind: string;
     readonly plural: string;
