@@ -26,6 +26,7 @@ export class InterruptionWatch {
   #interruption: Interruption | undefined;
   #work: WatchedWork | undefined;
   #untilMs = 0;
+  #told = false;
 
   constructor(options: InterruptionOptions) {
     this.#options = options;
@@ -44,24 +45,30 @@ export class InterruptionWatch {
     this.#work ??= this.#register(this.#untilMs - clock.monotonicMs());
   }
 
-  /** A list gets through, and may take its time. Whether a watch does shows afterwards. */
+  /** A list gets through, and may take its time. Whether a watch does shows afterwards; what was told holds until then. */
   listed(): void {
-    this.#work?.done();
-    this.#work = undefined;
+    if (!this.#told) this.#release();
   }
 
   /** A watch stands, or there is nothing to see. */
   end(): void {
     if (this.#interruption === undefined) return;
     this.#interruption = undefined;
-    this.listed();
+    this.#told = false;
+    this.#release();
     // What was told is over: work of that name gets on.
     this.#register(LIMIT_MS)?.done();
+  }
+
+  #release(): void {
+    this.#work?.done();
+    this.#work = undefined;
   }
 
   #register(limitMs: number): WatchedWork | undefined {
     const { logger, plural, watchdog } = this.#options;
     return watchdog?.register(`watch ${plural}`, limitMs, () => {
+      this.#told = true;
       logger.error({ resource: plural, ...this.#interruption }, 'Lists and watches fail; trying again and again');
     });
   }

@@ -115,7 +115,7 @@ export class StatusMissingError extends CodedError {
     super(
       'STATUS_MISSING',
       `No reconciler has written its status to the ConfigMap ingester-status in ${namespace}. Check that one runs, and ` +
-        'kubernetes.namespace.',
+        'kubernetes.namespace. Where the ConfigMap was deleted, apply the manifests of the bundle again: they have it.',
     );
   }
 }

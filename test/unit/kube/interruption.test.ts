@@ -32,13 +32,15 @@ describe('a reflector whose lists and watches fail', () => {
     await fixture.end();
   });
 
-  it('is not over with a list, which is what a missing right to watch leaves', async () => {
+  it('is not over, and is told once, where lists succeed, which is what a missing right to watch leaves', async () => {
     const forbidden = new KubeError('Forbidden', 'cannot watch');
     const fixture = await failing(forbidden);
     const since = fixture.clock.now();
     await fixture.clock.advance(120_000);
     assert.ok(fixture.client.calls.filter((call) => call === 'list').length > 3);
     assert.deepEqual(fixture.reflector.interruption, { since, reason: 'cannot watch' });
+    assert.match(fixture.watchdog.problem ?? '', /^watch models has made no progress for \d+ s$/);
+    assert.equal(fixture.logger.lines.filter(({ level }) => level === 'error').length, 2, 'it is told once');
     await fixture.end();
   });
 

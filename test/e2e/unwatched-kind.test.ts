@@ -1,5 +1,4 @@
-// One object that the API server itself cannot read any more, as after a lost encryption key or a damaged value of etcd: it
-// serves neither lists nor watches of the kind, to any client.
+// Kinds that the API server does not let the reconciler watch.
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
 import { probe } from '../../hack/local/role-process.ts';
@@ -14,6 +13,7 @@ const [model, project] = [kind('Model'), kind('Project')];
 const KEY = `/michelangelo.api/models/${NS}/broken`;
 const MINUTE_MS = 60_000;
 
+// As after a lost encryption key or a damaged value of etcd. It serves neither lists nor watches of the kind, to any client.
 describe('a kind of which the API server cannot read one object', () => {
   const bundle = useBundle();
   let cluster: Cluster;
@@ -96,5 +96,38 @@ describe('a kind of which the API server cannot read one object', () => {
     const { code, stderr } = await runIngester(bundle(), ['restore', 'Model', `${NS}/broken`]);
     assert.equal(code, 0, stderr);
     await isStored(model, 'broken');
+  });
+});
+
+describe('kinds that the account of the reconciler may list and not watch', () => {
+  const bundle = useBundle();
+  let cluster: Cluster;
+
+  before(async () => {
+    cluster = new Cluster(bundle());
+    await cluster.namespace(NS);
+    const role = ['clusterrole', 'ingester-reconciler'];
+    const { rules } = JSON.parse(await cluster.kubectl('get', ...role, '-o', 'json')) as {
+      readonly rules: readonly { readonly apiGroups: readonly string[]; readonly verbs: readonly string[] }[];
+    };
+    const unwatched = rules.map((rule) => ({ ...rule, verbs: rule.verbs.filter((verb) => verb !== 'watch') }));
+    await cluster.kubectl('patch', ...role, '--type=merge', '-p', JSON.stringify({ rules: unwatched }));
+    await bundle().reconciler.restart();
+  });
+
+  it('are named by the status with the right that is missing', () =>
+    eventually(async () => {
+      const { stdout, code } = await runIngester(bundle(), ['status']);
+      assert.match(stdout, /^reconciler +FAILS +cannot watch Project, ModelFamily, Model, /m);
+      assert.match(
+        stdout,
+        /^Changes of Model are not seen, or late, .*ingester-reconciler.* cannot watch resource .*models/m,
+      );
+      assert.equal(code, 1);
+    }));
+
+  it('are stored all the same, by lists', async () => {
+    await cluster.apply(aManifest('Model', NS, 'listed'));
+    await eventually(async () => assert.equal((await cluster.rows(model, NS, 'listed')).length, 1));
   });
 });
