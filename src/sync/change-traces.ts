@@ -46,6 +46,10 @@ interface Unfinished {
   readonly attempts: number;
 }
 
+function next(trace: Unfinished | undefined, change: Change | undefined): Unfinished | undefined {
+  return trace && { ...trace, object: change?.object ?? trace.object, attempts: trace.attempts + 1 };
+}
+
 /** Changes that wait, of a kind; those beyond it leave no trace. */
 const MOST_WAITING = 10_000;
 /** Traces that go on, of a kind; the oldest ends where there are more. */
@@ -74,27 +78,16 @@ export class ChangeTraces {
     reconcile: () => Promise<ReconcileResult>,
     context: Pick<ReconcileContext, 'note'>,
   ): Promise<ReconcileResult> {
-    const { change, before, object } = this.#take(key);
-    if (object === undefined) return reconcile();
-    const begun = before === undefined ? this.#begin(change) : undefined;
-    const root = before?.root ?? begun?.reference;
-    const attempt = root === undefined ? undefined : this.#attempt(root, change, object);
-    if (root === undefined || attempt === undefined) return reconcile();
-    context.note(logFieldsOf(attempt));
-    const trace = { root, object, attempts: (before?.attempts ?? 0) + 1 };
-    return this.#follow(key, trace, { attempt, begun }, reconcile);
-  }
-
-  /** What waits for the attempt, and the trace that goes on with it. */
-  #take(key: string): {
-    change?: Change | undefined;
-    before?: Unfinished | undefined;
-    object?: Change['object'] | undefined;
-  } {
-    const [change, before] = [this.#waiting.get(key), this.#unfinished.get(key)];
+    const change = this.#waiting.get(key);
+    const before = this.#unfinished.get(key);
     this.#waiting.delete(key);
     this.#unfinished.delete(key);
-    return { change, before, object: change?.object ?? before?.object };
+    const begun = before === undefined && change !== undefined ? this.#begin(change) : undefined;
+    const trace = next(before ?? begun?.trace, change);
+    const attempt = trace === undefined ? undefined : this.#attempt(trace, change);
+    if (trace === undefined || attempt === undefined) return reconcile();
+    context.note(logFieldsOf(attempt));
+    return this.#follow(key, trace, { attempt, begun: begun?.span }, reconcile);
   }
 
   #note(cause: Cause, { key, identity }: KnownObject): true {
@@ -105,19 +98,19 @@ export class ChangeTraces {
     return true;
   }
 
-  #begin(change: Change | undefined): TraceSpan | undefined {
-    if (change === undefined) return undefined;
+  #begin({ cause, sinceMs, object }: Change): { readonly span: TraceSpan; readonly trace: Unfinished } | undefined {
     const { kind, tracer } = this.#options;
-    const root = tracer.start(`sync ${kind.kind}`, { kind: 'consumer', sinceMs: change.sinceMs });
-    root?.set({ ...this.#told(change.object), 'ingester.change': change.cause });
-    return root;
+    const span = tracer.start(`sync ${kind.kind}`, { kind: 'consumer', sinceMs });
+    if (span === undefined) return undefined;
+    span.set({ ...this.#told(object), 'ingester.change': cause });
+    return { span, trace: { root: span.reference, object, attempts: 0 } };
   }
 
-  #attempt(parent: SpanReference, change: Change | undefined, object: Change['object']): TraceSpan | undefined {
+  #attempt({ root: parent, object, attempts }: Unfinished, change: Change | undefined): TraceSpan | undefined {
     const { tracer } = this.#options;
     if (change !== undefined) tracer.start('queue', { parent, sinceMs: change.sinceMs })?.end();
     const attempt = tracer.start('reconcile', { parent });
-    attempt?.set(this.#told(object));
+    attempt?.set({ ...this.#told(object), 'ingester.attempt': attempts });
     return attempt;
   }
 
@@ -137,7 +130,6 @@ export class ChangeTraces {
     { attempt, begun }: { readonly attempt: TraceSpan; readonly begun: TraceSpan | undefined },
     reconcile: () => Promise<ReconcileResult>,
   ): Promise<ReconcileResult> {
-    attempt.set({ 'ingester.attempt': trace.attempts });
     const end = (outcome: string, failure?: string): void => {
       for (const span of [attempt, begun]) {
         span?.set({ 'ingester.outcome': outcome });
