@@ -138,6 +138,20 @@ async function collect({ client, namespace }: LifecycleHarness, { resource }: Ch
   await client.mergePatch({ resource, namespace, name }, { metadata: { finalizers: null } });
 }
 
+/** What the Job controller writes when the pod of a Job has ended. */
+async function end({ api, namespace }: LifecycleHarness, name: string, how: 'Complete' | 'Failed'): Promise<void> {
+  const time = new Date().toISOString();
+  const types = how === 'Complete' ? ['SuccessCriteriaMet', how] : ['FailureTarget', how];
+  const conditions = types.map((type) => ({ type, status: 'True', lastTransitionTime: time, lastProbeTime: time }));
+  const result = how === 'Complete' ? { succeeded: 1, completionTime: time } : { failed: 1 };
+  await api.must({
+    method: 'PATCH',
+    path: `/apis/batch/v1/namespaces/${namespace}/jobs/${name}/status`,
+    body: { status: { startTime: time, conditions, ...result } },
+    contentType: contentTypes.merge,
+  });
+}
+
 /** A pod such as the ReplicaSet of a component makes; the path that it is found at. */
 async function aPodOf({ api, namespace }: LifecycleHarness, component: string): Promise<string> {
   const core = `/api/v1/namespaces/${namespace}`;
@@ -235,6 +249,34 @@ describe('the children of an Ingester resource', () => {
     };
     assert.deepEqual([await scale('one-sync', 2), await scale('one-query', 2)], [2, 1]);
   });
+
+  for (const [jobRetention, kept] of [
+    ['Delete', []],
+    ['Retain', ['one-migrate', 'one-init']],
+    ['RetainOnFailure', ['one-init']],
+  ] as const) {
+    it(`are Jobs of which ${kept.join(' and ') || 'none'} is kept with jobRetention ${jobRetention}, after a final failure too`, async () => {
+      const harness = await use();
+      await harness.ask({ components: {}, lifecycle: { jobRetention, init: { maxAttempts: 1 } } });
+      await eventually(async () => {
+        await harness.reconcile(1);
+        for (const name of ['one-migrate', 'one-release', 'one-init']) {
+          const job = await harness.find(jobKind, name);
+          if (job?.metadata.deletionTimestamp !== undefined) await collect(harness, jobKind, name);
+          else if (job !== undefined && valueAt(job, ['status', 'conditions']) === undefined)
+            await end(harness, name, name === 'one-init' ? 'Failed' : 'Complete');
+        }
+        assert.equal((await harness.status()).phase, 'Failed');
+      }, 30_000);
+      await harness.reconcile(2);
+      const names = ['one-migrate', 'one-init'];
+      const left = await Promise.all(names.map((name) => present(harness, jobKind, name)));
+      assert.deepEqual(
+        names.filter((_, index) => left[index]),
+        kept,
+      );
+    });
+  }
 
   it('of kinds that are not installed are left out, and made when their definition comes', async () => {
     const harness = await use();

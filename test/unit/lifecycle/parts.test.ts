@@ -125,31 +125,43 @@ describe('the pod of a task', () => {
   });
 
   it('counts as that of its Job only by the uid of its owner', async () => {
-    const server = new FakeApiServer();
-    const labels = { 'michelangelo/ingester': 'one', 'app.kubernetes.io/component': 'migrate' };
-    const owned = (kind: string, name: string, owner: object, more: object): KubernetesObject => ({
-      ...{ apiVersion: 'v1', kind, ...more },
-      metadata: {
-        ...{ namespace: 'n', name, uid: `uid-of-${name}`, resourceVersion: '1', labels },
-        annotations: { 'michelangelo/run': 'migrate-1' },
-        ownerReferences: [{ apiVersion: 'v1', controller: true, ...owner }],
-      },
-    });
-    const jobs = [owned('Job', 'one-migrate', { kind: 'Ingester', name: 'one', uid: parent.uid }, {})];
+    const { server, owned, jobs } = aMigration();
     const ended = { status: { containerStatuses: [{ state: { terminated: { exitCode: 3, reason: 'Error' } } }] } };
-    const pods = [
-      owned('Pod', 'real', { kind: 'Job', name: 'one-migrate', uid: 'uid-of-one-migrate' }, {}),
-      owned('Pod', 'forged', { kind: 'Job', name: 'another', uid: 'x' }, ended),
-    ];
-    for (const job of jobs) server.of('jobs').put(job);
-    for (const pod of pods) server.of('pods').put(pod);
-    const { state } = await observe(server, parent, new Date(0), new AbortController().signal);
+    server.of('pods').put(owned('Pod', 'real', { kind: 'Job', name: 'one-migrate', uid: 'uid-of-one-migrate' }));
+    server.of('pods').put(owned('Pod', 'forged', { kind: 'Job', name: 'another', uid: 'x' }, ended));
     assert.deepEqual(
-      state.jobs.map(({ run, pods: count, exitCode }) => [run, count, exitCode]),
+      (await jobs()).map(({ run, pods: count, exitCode }) => [run, count, exitCode]),
       [['migrate-1', 1, undefined]],
     );
   });
+
+  it('says how it ended with its exit code, and without the secrets that it printed', async () => {
+    const { server, owned, jobs } = aMigration();
+    const terminated = { exitCode: 3, reason: 'Error', message: 'no login with password=hunter2\n' };
+    const status = { phase: 'Failed', containerStatuses: [{ state: { terminated } }] };
+    const owner = { kind: 'Job', name: 'one-migrate', uid: 'uid-of-one-migrate' };
+    server.of('pods').put(owned('Pod', 'real', owner, { status }));
+    const [job] = await jobs();
+    assert.deepEqual([job?.exitCode, job?.message], [3, 'no login with password= ***']);
+  });
 });
+
+/** A Job of the resource, and what is observed of it. */
+function aMigration() {
+  const server = new FakeApiServer();
+  const labels = { 'michelangelo/ingester': 'one', 'app.kubernetes.io/component': 'migrate' };
+  const owned = (kind: string, name: string, owner: object, more: object = {}): KubernetesObject => ({
+    ...{ apiVersion: 'v1', kind, ...more },
+    metadata: {
+      ...{ namespace: 'n', name, uid: `uid-of-${name}`, resourceVersion: '1', labels },
+      annotations: { 'michelangelo/run': 'migrate-1' },
+      ownerReferences: [{ apiVersion: 'v1', controller: true, ...owner }],
+    },
+  });
+  server.of('jobs').put(owned('Job', 'one-migrate', { kind: 'Ingester', name: 'one', uid: parent.uid }));
+  const jobs = async () => (await observe(server, parent, new Date(0), new AbortController().signal)).state.jobs;
+  return { server, owned, jobs };
+}
 
 describe('the rights of the lifecycle controller', () => {
   it('are none on Secrets, none outside of its namespace, and none by a wildcard', () => {
