@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { IngesterStatus } from '../../../src/api/ingester/status.ts';
 import type { ObservedComponent } from '../../../src/lifecycle/plan/observed.ts';
-import { type Plan, type PlanInput, plan } from '../../../src/lifecycle/plan/plan.ts';
+import { type Plan, plan } from '../../../src/lifecycle/plan/plan.ts';
 import { eventsOf, observedStateOf, planOf, reconcile, type Sim, specOf } from '../../support/lifecycle-model.ts';
 import { asking, inputOf, reasonOf, running } from '../../support/lifecycle-plans.ts';
 
@@ -93,11 +93,17 @@ describe('the change of a specification', () => {
 });
 
 describe('the phase of a component', () => {
-  const observing = (change: Partial<ObservedComponent>, more: Partial<PlanInput> = {}): IngesterStatus => {
+  const observing = (change: Partial<ObservedComponent>): IngesterStatus => {
     const observed = observedStateOf(running);
     const query = { ...observed.components.query, ...change };
-    return plan(asking({}, { observed: { ...observed, components: { ...observed.components, query } }, ...more }))
-      .status;
+    // As many pods as it has are asked for.
+    const asked = { ...running.spec.components?.query, certificateSecret: 'tls', replicas: query.desired };
+    return plan(
+      asking(
+        { components: { query: asked } },
+        { observed: { ...observed, components: { ...observed.components, query } } },
+      ),
+    ).status;
   };
   const none = { ready: 0, updated: 0, available: 0 };
   const cases: readonly (readonly [phase: string, top: string, change: Partial<ObservedComponent>])[] = [
