@@ -108,11 +108,10 @@ describe('the phase of a component', () => {
   const none = { ready: 0, updated: 0, available: 0 };
   const cases: readonly (readonly [phase: string, top: string, change: Partial<ObservedComponent>])[] = [
     ['Ready', 'Running', {}],
-    // One is asked for.
-    ['Unavailable', 'Degraded', { desired: 0, ...none }],
-    ['Progressing', 'Degraded', { updated: 0 }],
+    ['Ready', 'Running', { desired: 0, ...none }],
+    ['Progressing', 'Degraded', { desired: 2 }],
     ['Progressing', 'Degraded', { generationObserved: false }],
-    ['Progressing', 'Degraded', { updated: 0, problem: 'x: ErrImagePull' }],
+    ['Progressing', 'Degraded', { desired: 2, problem: 'x: ErrImagePull' }],
     ['Unavailable', 'Degraded', none],
     ['Unavailable', 'Degraded', { ...none, problem: 'x: CrashLoopBackOff' }],
     ['Pending', 'Degraded', { exists: false, pods: 0, ...none }],
