@@ -57,6 +57,16 @@ const rules: readonly (readonly [message: string, wrong: object, right: object])
     { lifecycle: { restore, snapshots, init: { disabled: false } } },
   ],
   [
+    'a wait is between 1s and 24h',
+    { lifecycle: { migrate: { backoff: { duration: '999ms' } } } },
+    { lifecycle: { migrate: { backoff: { duration: '1s' } } } },
+  ],
+  [
+    'duration must not be above maxDuration, which is 5m unless set',
+    { lifecycle: { migrate: { backoff: { duration: '10m' } } } },
+    { lifecycle: { migrate: { backoff: { duration: '10m', maxDuration: '10m' } } } },
+  ],
+  [
     'lifecycle.clone overwrites the database; it needs environment Development or Staging',
     { lifecycle: { clone: { sourceSecret: 's' } } },
     { environment: 'Development', lifecycle: { clone: { sourceSecret: 's' } } },
