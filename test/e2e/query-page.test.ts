@@ -129,7 +129,9 @@ describe('the page over real servers', () => {
       await browser.sees(/Stuck[\s\S]*held\/refused[\s\S]*hands off, says the policy/);
       savePicture('stuck', await browser.screenshot());
       await user.click('held/refused');
-      await browser.sees(/Deletion asked for[\s\S]*Events[\s\S]*WriteRefused[\s\S]*hands off, says the policy/);
+      await browser.sees(
+        /Stuck \([\s\S]*hands off[\s\S]*Deletion asked for[\s\S]*Events[\s\S]*WriteRefused[\s\S]*hands off, says the policy/,
+      );
       savePicture('events', await browser.screenshot());
     });
 

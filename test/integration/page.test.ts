@@ -102,7 +102,15 @@ describe('the page', () => {
       /Deletions of PipelineRun in search are held[\s\S]*ads\/evaluate[\s\S]*5 attempts[\s\S]*out of range/,
     );
     await user.click('fraud/ranker-v64');
-    await browser.sees(/Timeline[\s\S]*algorithm: xgboost/);
+    await browser.sees(/Stuck \(50 min ago, 61 attempts\): admission[\s\S]*Timeline[\s\S]*algorithm: xgboost/);
+    await user.go('#/models/fraud/ranker-v61');
+    await browser.sees(/^(?![\s\S]*Stuck)[\s\S]*Timeline/);
+    await user.go('#/');
+    await browser.sees(/Created per day/);
+    await user.click('ads/evaluate-13');
+    await browser.sees(
+      /Stuck \(2 min ago, one attempt\): MySQL refused the row: too long[\s\S]*"evaluate-13" not found/,
+    );
   });
 
   it('searches as one types, and keeps the filters on the way back from an object', async () => {

@@ -10,6 +10,7 @@ import type { KindSummary, Summary } from './lib/documents.ts';
 import { ListView } from './list-view.tsx';
 import { ObjectView } from './object-view.tsx';
 import { Overview } from './overview.tsx';
+import { StuckNote } from './stuck-view.tsx';
 import { Problem } from './words.tsx';
 
 const api = createApi('/', () => {
@@ -98,18 +99,21 @@ function View({ address, summary, turn, again }: ViewProps): VNode {
   if (kind === undefined) return <Problem text={`There is no kind ${plural} that you may list.`} />;
   if (namespace === undefined || name === undefined) return <ListView api={api} kind={kind} query={query} />;
   return (
-    <ObjectView
-      {...{ api, plural, namespace, name, turn }}
-      uid={query.get('uid') ?? undefined}
-      kinds={summary.items}
-      onIncarnation={(uid) => {
-        location.hash = hashOf([plural, namespace, name], new URLSearchParams({ uid }));
-      }}
-      more={({ metadata }) => <EventsView api={api} plural={plural} metadata={metadata} turn={turn} />}
-      actions={({ metadata }) => (
-        <Actions key={metadata.uid} api={api} plural={plural} metadata={metadata} done={done} />
-      )}
-    />
+    <>
+      <StuckNote {...{ api, plural, namespace, name, turn }} />
+      <ObjectView
+        {...{ api, plural, namespace, name, turn }}
+        uid={query.get('uid') ?? undefined}
+        kinds={summary.items}
+        onIncarnation={(uid) => {
+          location.hash = hashOf([plural, namespace, name], new URLSearchParams({ uid }));
+        }}
+        more={({ metadata }) => <EventsView api={api} plural={plural} metadata={metadata} turn={turn} />}
+        actions={({ metadata }) => (
+          <Actions key={metadata.uid} api={api} plural={plural} metadata={metadata} done={done} />
+        )}
+      />
+    </>
   );
 }
 

@@ -72,7 +72,7 @@ function StuckList({ items }: Pick<Stuck, 'items'>): VNode {
             {namespace}/{name}
           </a>{' '}
           <span class="quiet">
-            <Time at={since} />, {attempts === 1 ? 'one attempt' : `${attempts} attempts`}
+            <Time at={since} />, {attemptsWord(attempts)}
           </span>
           <br />
           {message}
@@ -81,3 +81,29 @@ function StuckList({ items }: Pick<Stuck, 'items'>): VNode {
     </ul>
   );
 }
+
+interface NoteProps {
+  readonly api: Api;
+  readonly plural: string;
+  readonly namespace: string;
+  readonly name: string;
+  readonly turn: number;
+}
+
+/** Why one object is stuck, also where it was never stored; nothing where it is not. */
+export function StuckNote({ api, plural, namespace, name, turn }: NoteProps): VNode | null {
+  const { value, error } = useLoaded(`${plural} ${namespace}/${name} ${turn}`, async (signal) => {
+    const { items } = (await api<Stuck>('/stuck', { signal })).document;
+    return items.filter((one) => one.plural === plural && one.namespace === namespace && one.name === name);
+  });
+  if (error !== undefined) return <p class="quiet">Whether it is stuck is not known: {error.message}</p>;
+  const [stuck] = value ?? [];
+  if (stuck === undefined) return null;
+  return (
+    <p class="late" role="status">
+      Stuck (<Time at={stuck.since} />, {attemptsWord(stuck.attempts)}): {stuck.message}
+    </p>
+  );
+}
+
+const attemptsWord = (attempts: number): string => (attempts === 1 ? 'one attempt' : `${attempts} attempts`);

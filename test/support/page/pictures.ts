@@ -37,16 +37,16 @@ export function whyNotCompared(drawn: string): string | undefined {
   return kept === drawn ? undefined : `the pictures of test/golden/pictures were drawn with ${kept}, this is ${drawn}`;
 }
 
-/** Keeps the picture where golden files are updated, else compares it with the one that is kept. */
+/** Compares the picture with the one that is kept; where golden files are updated, keeps one that looks different. */
 export async function compareWithKept(browser: Browser, name: string, png: Buffer, drawn: string): Promise<void> {
   const file = join(folder, `${name}.png`);
+  const others = existsSync(file) ? await otherPoints(browser, readFileSync(file), png) : 1;
   if (isUpdate) {
     mkdirSync(folder, { recursive: true });
-    writeFileSync(file, png);
+    if (others > MOST_OTHERS) writeFileSync(file, png);
     writeFileSync(madeWith, `${drawn}\n`);
     return;
   }
-  const others = await otherPoints(browser, readFileSync(file), png);
   const advice = `look at .local/screenshots/${name}.png; UPDATE_GOLDEN=1 keeps it`;
   assert.ok(others <= MOST_OTHERS, `${(others * 100).toFixed(2)} % of ${file} look different: ${advice}`);
 }

@@ -90,12 +90,12 @@ function runEvents(now: number): readonly KubernetesObject[] {
   ];
 }
 
-/** Two objects are stuck, and deletions of a namespace are held. */
+/** Three objects are stuck, one of which was never stored, and deletions of a namespace are held. */
 function report(now: number): ReconcilerReport {
   const time = (age: number): string => new Date(now - age).toISOString();
   return {
     at: time(4000),
-    count: 2,
+    count: 3,
     objects: [
       {
         ...{ kind: 'Model', namespace: 'fraud', name: 'ranker-v64', since: time(50 * MINUTE), attempts: 61 },
@@ -106,6 +106,11 @@ function report(now: number): ReconcilerReport {
         ...{ kind: 'Pipeline', namespace: 'ads', name: 'evaluate', since: time(3 * MINUTE), attempts: 5 },
         code: 'ROW_REFUSED',
         message: 'MySQL refused the row: out of range. The object stays in the cluster and keeps its finalizer.',
+      },
+      {
+        ...{ kind: 'Revision', namespace: 'ads', name: 'evaluate-13', since: time(2 * MINUTE), attempts: 1 },
+        code: 'ROW_REFUSED',
+        message: 'MySQL refused the row: too long. The object stays in the cluster and keeps its finalizer.',
       },
     ],
     unwatched: [],
