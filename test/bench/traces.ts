@@ -18,11 +18,11 @@ import { buildShipped } from './shipped.ts';
 import { comingRows, inWorld } from './sync-replay.ts';
 import { uids, type World } from './sync-world.ts';
 
-const ROUNDS = 7;
+const ROUNDS = 31;
 const STARTS = 7;
-const CALLS = 4000;
+const CALLS = 2000;
 const CONCURRENCY = 16;
-const WARM_UP = 10_000;
+const WARM_UP = 20_000;
 const BODY_BYTES = 4096;
 const REPLAYS = 4;
 const OBJECTS = 10_000;
