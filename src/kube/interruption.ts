@@ -36,11 +36,11 @@ export class InterruptionWatch {
     return this.#interruption;
   }
 
-  /** A list or a watch failed. */
-  failed(reason: string): void {
+  /** A list or a watch failed, the latter after a silence. */
+  failed(reason: string, silentMs = 0): void {
     const { clock } = this.#options;
-    if (this.#interruption === undefined) this.#untilMs = clock.monotonicMs() + LIMIT_MS;
-    const { since = clock.now() } = this.#interruption ?? {};
+    if (this.#interruption === undefined) this.#untilMs = clock.monotonicMs() + LIMIT_MS - silentMs;
+    const { since = new Date(clock.now().getTime() - silentMs) } = this.#interruption ?? {};
     this.#interruption = { since, reason };
     this.#work ??= this.#register(this.#untilMs - clock.monotonicMs());
   }

@@ -235,6 +235,7 @@ export class Reflector {
     const call = this.#supervise('watch', deadMs, signal);
     let cancelStands: (() => void) | undefined;
     let broken: unknown;
+    let silentMs = 0;
     try {
       call.expect();
       for await (const arrived of client.watch(resource, options, call.signal)) {
@@ -249,7 +250,8 @@ export class Reflector {
     } catch (error) {
       broken = error;
       // The server, or its system, ended the stream, unless the watchdog did.
-      if (!isAborted(call.signal)) this.#hear();
+      if (isAborted(call.signal)) silentMs = deadMs;
+      else this.#hear();
     } finally {
       cancelStands?.();
       call.end();
@@ -257,13 +259,14 @@ export class Reflector {
     const tookMs = clock.monotonicMs() - started;
     if (broken === undefined || (events === 0 && tookMs >= deadMs))
       return await this.#afterWatch({ events, tookMs, deadMs }, signal);
-    return await this.#afterBrokenWatch(broken, signal);
+    return await this.#afterBrokenWatch(broken, signal, silentMs);
   }
 
   async #afterWatch(ended: EndedWatch, signal: AbortSignal): Promise<WatchEnd> {
     const { events, tookMs, deadMs } = ended;
     const { logger, resource } = this.#options;
     if (events === 0 && tookMs >= deadMs && !isAborted(signal)) {
+      this.#interruptions.failed('the watch brought neither an event nor a bookmark', tookMs);
       logger.warn({ resource: resource.plural }, 'The watch brought neither an event nor a bookmark; listing again');
       return 'list-again';
     }
@@ -309,9 +312,9 @@ export class Reflector {
     this.#seen.advance(event.object.identity.resourceVersion);
   }
 
-  async #afterBrokenWatch(error: unknown, signal: AbortSignal): Promise<WatchEnd> {
+  async #afterBrokenWatch(error: unknown, signal: AbortSignal, silentMs = 0): Promise<WatchEnd> {
     if (isAborted(signal)) return 'watch-again';
-    this.#interruptions.failed(messageOf(error));
+    this.#interruptions.failed(messageOf(error), silentMs);
     const { logger, resource } = this.#options;
     if (isKubeError(error, 'Expired')) {
       logger.info({ resource: resource.plural }, 'The watch expired; listing again');

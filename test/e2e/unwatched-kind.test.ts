@@ -16,7 +16,7 @@ const MINUTE_MS = 60_000;
 // At once, because most of it is waiting.
 describe('kinds that cannot be watched', { concurrency: 2 }, () => {
   // As after a lost encryption key or a damaged value of etcd. It serves neither lists nor watches of the kind, to any client.
-  describe('a kind of which the API server cannot read one object', () => {
+  describe('a kind of which the API server cannot read one object', { concurrency: 1 }, () => {
     const bundle = useBundle();
     let cluster: Cluster;
     let brokenAt: number;
@@ -49,14 +49,14 @@ describe('kinds that cannot be watched', { concurrency: 2 }, () => {
       await cluster.kubectl('delete', 'models.michelangelo.api', '-n', NS, 'deleted', '--wait=false');
     });
 
-    it('is named within a minute and a half by the status, readiness, the log and the metric of the alert', async () => {
+    it('is named within three minutes by the status, readiness, the log and the metric of the alert', async () => {
       await eventually(async () => {
         const { stdout, code } = await runIngester(bundle(), ['status']);
         assert.match(stdout, /^reconciler +FAILS +cannot watch Model$/m);
         assert.match(stdout, /^Changes of Model are not seen, or late, since .*Z: GET .*\. See docs\/runbooks\.md/m);
         assert.match(stdout, /Every object that was seen is stored\./);
         assert.equal(code, 1);
-      });
+      }, 3 * MINUTE_MS);
       await eventually(async () =>
         assert.match((await readiness()).body, /\[-\] progress: watch models has made no progress/),
       );
@@ -65,8 +65,8 @@ describe('kinds that cannot be watched', { concurrency: 2 }, () => {
       );
       const { body } = await probe(bundle().reconcilerHealthPort, '/metrics');
       assert.match(body, /ingester_work_stalled_total\{work="watch models"\} 1/);
-      // A watch that stands breaks when the API server finds out, after up to half a minute; a minute counts from there.
-      assert.ok(Date.now() - brokenAt < 1.5 * MINUTE_MS, `${Date.now() - brokenAt} ms`);
+      // The API server ends its watches after half a minute, as a rule. Where it leaves them open, they have to fall silent.
+      assert.ok(Date.now() - brokenAt < 3.5 * MINUTE_MS, `${Date.now() - brokenAt} ms`);
     });
 
     it('keeps no object of another kind from being stored or deleted, also after a restart', async () => {
@@ -101,7 +101,7 @@ describe('kinds that cannot be watched', { concurrency: 2 }, () => {
     });
   });
 
-  describe('kinds that the account of the reconciler may list and not watch', () => {
+  describe('kinds that the account of the reconciler may list and not watch', { concurrency: 1 }, () => {
     const bundle = useBundle();
     let cluster: Cluster;
 

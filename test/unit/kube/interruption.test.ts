@@ -76,6 +76,19 @@ describe('a reflector whose lists and watches fail', () => {
     await fixture.end();
   });
 
+  it('counts the silence of a watch before lists fail', async () => {
+    const fixture = await run([listed('1'), ...Array.from({ length: 40 }, () => unreadable)], [['wait']]);
+    const since = fixture.clock.now();
+    await fixture.clock.advance(150_000);
+    assert.deepEqual(fixture.reflector.interruption, { since, reason: unreadable.message });
+    assert.notEqual(fixture.watchdog.problem, undefined);
+    const told = fixture.logger.lines.filter(
+      ({ level, message }) => level === 'error' && message.startsWith('Lists and'),
+    );
+    assert.equal(told.length, 1);
+    await fixture.end();
+  });
+
   it('is none where the definition is not installed, or a watch ends as it should', async () => {
     const missing = new KubeError('NotFound', 'no such resource');
     const fixture = await run([missing, missing, listed('1')], [[changed('a', '2')], ['wait']]);
