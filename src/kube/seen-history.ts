@@ -30,7 +30,7 @@ const MOST_ASKED = 3;
 export class SeenHistory {
   #resourceVersion = '';
   /** The newest last. */
-  #newest: readonly Seen[] = [];
+  #newest: Seen[] = [];
   /** Uids of those that the list under way has not shown. */
   #unlisted = new Set<string>();
 
@@ -71,11 +71,15 @@ export class SeenHistory {
       return;
     this.drop(object);
     if (object.marks().deletionTimestamp !== undefined) return;
-    this.#newest = [...this.#newest, { namespace, name, uid, resourceVersion }].sort(byVersion).slice(-MOST);
+    // Events come in the order of their versions, so its place is the last one, or near it.
+    const before = this.#newest.findLastIndex((seen) => !isNewer(seen.resourceVersion, resourceVersion));
+    this.#newest.splice(before + 1, 0, { namespace, name, uid, resourceVersion });
+    if (this.#newest.length > MOST) this.#newest.shift();
   }
 
   drop({ identity: { uid } }: WatchedObject): void {
-    if (this.#newest.some((seen) => seen.uid === uid)) this.#newest = this.#newest.filter((seen) => seen.uid !== uid);
+    const at = this.#newest.findIndex((seen) => seen.uid === uid);
+    if (at >= 0) this.#newest.splice(at, 1);
   }
 
   /** Of another history nothing has been seen yet. */
@@ -106,9 +110,4 @@ export class SeenHistory {
     const from = this.#resourceVersion;
     return isNewer(from, to) ? { history: 'another', from, to } : undefined;
   }
-}
-
-function byVersion(left: Seen, right: Seen): number {
-  if (isNewer(left.resourceVersion, right.resourceVersion)) return 1;
-  return isNewer(right.resourceVersion, left.resourceVersion) ? -1 : 0;
 }

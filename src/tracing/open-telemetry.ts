@@ -63,8 +63,9 @@ export function startOpenTelemetry(settings: TraceSettings, parts: TracingParts)
   });
   logger.info({ endpoint, sampler, ratio }, 'Traces are exported');
   const tracer = new OtelTracer(provider, version);
-  // What was not sent is counted and logged by the outlet.
-  const flushed = (): Promise<unknown> => provider.shutdown().catch(() => undefined);
+  // Spans that the collector did not take are counted and logged as an error by the outlet.
+  const flushed = (): Promise<unknown> =>
+    provider.shutdown().catch((error: unknown) => logger.debug({ err: error }, 'The rest of the traces was not sent'));
   return {
     start: (name, start) => tracer.start(name, start),
     close: async () => {

@@ -68,6 +68,17 @@ describe('Reflector, after a restore of the server', () => {
     await fixture.end();
   });
 
+  it('remembers the newest of many objects, in whatever order they come', async () => {
+    const objects = Array.from({ length: 40 }, (_, index) => `o${index} ${10 + ((index * 7) % 40)}`);
+    const fixture = await run([listed('99', objects), listed('100')], [['wait'], ['wait']]);
+    fixture.client.objects.clear();
+    fixture.client.break(down);
+    await fixture.clock.advance(800 + 1600);
+    const named = (version: number) => objects.find((text) => text.endsWith(` ${version}`))?.split(' ')[0];
+    assert.deepEqual(fixture.client.asked, [49, 48, 47].map(named));
+    await fixture.end();
+  });
+
   it('asks for three objects at most, and lists again where none of these is there any more, and does not call that going back', async () => {
     const fixture = await run([listed('7', ['a 3', 'b 4', 'c 5', 'd 6']), listed('8')], [['wait'], ['wait']]);
     fixture.client.objects.clear();
