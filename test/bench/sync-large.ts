@@ -53,7 +53,8 @@ async function runLargeBench(report: BenchReport, { objects = OBJECTS }: BenchSi
         'restart_row_writes',
         most([...rounds.few, ...rounds.all], ({ restart }) => restart.rowWrites),
       );
-    }),
+      // Ready only when all is stored, which may take minutes.
+    }, '/healthz'),
   );
 }
 

@@ -1,5 +1,6 @@
 // A replay, existing objects into an empty database, and its ceiling: bare inserts of the same rows.
 import { createConnection } from 'mysql2/promise';
+import type { RoleOptions } from '../../hack/local/role-process.ts';
 import type { ObjectRow } from '../../src/storage/row.ts';
 import { prepareBatch, writePrepared } from './ceiling-writer.ts';
 import { type BenchReport, median, rounded, spread } from './report.ts';
@@ -16,9 +17,12 @@ const LIMIT_PER_OBJECT_MS = 5;
 /** Between two looks at the rows that are there: often enough to be exact to a fiftieth, seldom enough not to matter. */
 const STORED_POLL_MS = 100;
 
-/** A cluster and a database of their own. */
-export async function inWorld(work: (world: World) => Promise<void>): Promise<void> {
-  const world = await World.start();
+/** A cluster and a database of their own. `readyPath` is what the start of the reconciler waits for. */
+export async function inWorld(
+  work: (world: World) => Promise<void>,
+  readyPath?: RoleOptions['readyPath'],
+): Promise<void> {
+  const world = await World.start({}, readyPath);
   try {
     await work(world);
   } finally {
