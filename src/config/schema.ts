@@ -18,6 +18,35 @@ import {
   zeroMeans,
 } from './values.ts';
 
+/** What differs from the section mysql. */
+const otherDatabase = z.strictObject(
+  {
+    host: text.optional(),
+    port: integer(1, 65_535).optional(),
+    user: text.optional(),
+    passwordFile: text.optional(),
+    database: text.min(1, { error: 'expected the name of a database' }),
+  },
+  { error: 'expected a map of keys' },
+);
+
+const otherClusters = z
+  .array(
+    z.strictObject({
+      name: text
+        .regex(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/, { error: 'expected a name such as eu-1: a DNS label' })
+        .refine((name) => name !== 'in-cluster', { error: 'this is the name of the cluster that answers' }),
+      /** Empty: the cluster is retired. */
+      kubeconfig: text,
+      mysql: otherDatabase,
+    }),
+    { error: 'expected a list of clusters' },
+  )
+  .max(50, { error: 'expected 50 clusters at most' })
+  .refine((clusters) => new Set(clusters.map(({ name }) => name)).size === clusters.length, {
+    error: 'expected each name once',
+  });
+
 const concurrency = zeroMeans(320, integer(0, 1000));
 const requeuePeriod = zeroMeans(30_000, duration);
 
@@ -221,6 +250,11 @@ export const schema = z.strictObject({
       .array(z.unknown(), { error: 'expected a list of query templates' })
       .default([])
       .describe('Your named queries; see [storage](storage.md#reading).'),
+    clusters: otherClusters
+      .default([])
+      .describe(
+        'Other clusters, each with its own database, that the query API answers for; see [query](query.md#many-clusters).',
+      ),
   }),
   health: section({
     bindAddress: address.prefault(':8081').describe('Address of /healthz and /readyz, host:port, plain HTTP.'),

@@ -6,6 +6,7 @@ import express, { type ErrorRequestHandler, type Express, type Request, type Res
 import type { Clock } from '../base/clock.ts';
 import { programVersion } from '../base/program-files.ts';
 import { LogLimit, RateLimits } from '../base/rate-limits.ts';
+import { Clusters } from './clusters.ts';
 import { type Context, sendText, type User } from './context.ts';
 import { sendDocument, sendJson } from './documents.ts';
 import { QueryError, queryErrorOf, statusObject } from './errors.ts';
@@ -17,14 +18,13 @@ import type { QueryAppOptions } from './options.ts';
 import { sendPage } from './page.ts';
 import { Places } from './places.ts';
 import { RequestTime } from './request-time.ts';
-import { ResourceHandler } from './resources.ts';
 
 export function createQueryApp(options: QueryAppOptions): Express {
   const app = express();
   app.disable('x-powered-by');
   app.disable('etag');
   app.disable('query parser');
-  const resources = new ResourceHandler(options);
+  const clusters = new Clusters(options);
   const { clock, limits } = options;
   const rates = new RateLimits({ clock, perSecond: limits.userPerSecond, burst: limits.userBurst });
   const openApi = new OpenApi(options);
@@ -45,7 +45,7 @@ export function createQueryApp(options: QueryAppOptions): Express {
     const context = { request, response, user, time, query, leavePlace };
     if (await sendDescription(context, openApi)) return;
     if (request.path === GENERATOR_PATH) await answerGenerator(context, options);
-    else await resources.answer(context);
+    else await clusters.answer(context);
   });
   app.use(failureHandler(options));
   return app;

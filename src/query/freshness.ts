@@ -3,9 +3,10 @@
 import type { ServerResponse } from 'node:http';
 import type { KindDefinition } from '../api/kind.ts';
 import { type Clock, sleep } from '../base/clock.ts';
-import type { MetadataStorage, StoredPosition } from '../storage/metadata-storage.ts';
+import type { StoredPosition } from '../storage/metadata-storage.ts';
 import { BoundedCache } from './bounded-cache.ts';
 import { QueryError } from './errors.ts';
+import type { QueryStorage } from './options.ts';
 import type { RequestTime } from './request-time.ts';
 import { readMoment } from './watch/moments.ts';
 
@@ -13,7 +14,7 @@ export const POSITION_HEADER = 'Ingester-Position';
 export const LAG_HEADER = 'Ingester-Lag-Seconds';
 
 export interface FreshnessOptions {
-  readonly storage: Pick<MetadataStorage, 'until'>;
+  readonly storage: Pick<QueryStorage, 'until'>;
   readonly clock: Clock;
   /** A store that was last known to be complete longer ago is worth a warning. */
   readonly staleMs: number;
@@ -57,17 +58,21 @@ export class Freshness {
     { response, time }: { readonly response: ServerResponse; readonly time: RequestTime },
   ): Promise<string> {
     const position = await this.#wait(kind, minimum, time);
-    if (position === undefined) {
-      warn(response, `nothing says how complete the stored objects of ${kind.kind} are: no reconciler has run`);
-      return '';
-    }
-    const lag = this.lagSeconds(position);
+    const warning = this.warningOf(kind, position);
+    if (warning !== undefined) warn(response, warning);
+    if (position === undefined) return '';
     response.setHeader(POSITION_HEADER, position.resourceVersion);
-    response.setHeader(LAG_HEADER, String(lag));
-    if (lag * 1000 > this.#options.staleMs) {
-      warn(response, `the stored objects of ${kind.kind} were last known to be complete ${Math.round(lag)} s ago`);
-    }
+    response.setHeader(LAG_HEADER, String(this.lagSeconds(position)));
     return position.resourceVersion;
+  }
+
+  /** Undefined where the store is known to be complete. */
+  warningOf({ kind }: KindDefinition, position: StoredPosition | undefined): string | undefined {
+    if (position === undefined)
+      return `nothing says how complete the stored objects of ${kind} are: no reconciler has run`;
+    const lag = this.lagSeconds(position);
+    if (lag * 1000 <= this.#options.staleMs) return undefined;
+    return `the stored objects of ${kind} were last known to be complete ${Math.round(lag)} s ago`;
   }
 
   async #wait(

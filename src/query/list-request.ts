@@ -144,7 +144,9 @@ function selected(
   reader: ParameterReader,
   asked: Asked,
 ): { readonly source: Source; readonly fields: readonly Condition[] } {
-  const fields = parseFieldSelector(query.get('fieldSelector') ?? '');
+  // Which cluster was meant is known by now.
+  const all = parseFieldSelector(query.get('fieldSelector') ?? '');
+  const fields = all.filter(({ field }) => field !== 'cluster');
   const [chosen, ...more] =
     known['source']?.includes(asked) === true ? fields.filter(({ field }) => field === 'source') : [];
   const parameter = reader.oneOf('source', sources, 'present');

@@ -3,21 +3,19 @@ import type { KindDefinition } from '../api/kind.ts';
 import type { JsonObject } from '../base/json.ts';
 import type { ListQuery } from '../storage/list-query.ts';
 import type { ListPage, MetadataStorage, StoredObject } from '../storage/metadata-storage.ts';
+import { type Context, JsonStream } from './context.ts';
 import { pageBounds } from './list-query.ts';
 import { STORED_GROUP_VERSION } from './names.ts';
 import type { Shape } from './negotiate.ts';
 import { presentMetadataOnly, presentObject } from './present.ts';
-import { columnDefinitions, type IncludeObject, rowMaker } from './table.ts';
+import { columnDefinitions, rowMaker, type TableForm } from './table.ts';
 
-export interface ListAnswer {
-  readonly kind: KindDefinition;
+export interface ListAnswer extends TableForm {
   readonly shape: Shape;
-  readonly includeObject: IncludeObject;
   /** Of the list: where a watch goes on. Of a feed or incarnations: the position of the store. */
   readonly resourceVersion: string;
   /** Objects that were passed over. */
   readonly offset?: number;
-  readonly now: Date;
 }
 
 /** Objects of one page of the database. */
@@ -73,7 +71,7 @@ export async function* readPages(
  * The list as pieces of JSON text. The first page is read before the first piece; the metadata come last, because only
  * then the continue token is known.
  */
-export async function* listText(pages: AsyncIterable<ListPage>, answer: ListAnswer): AsyncGenerator<string, void> {
+async function* listText(pages: AsyncIterable<ListPage>, answer: ListAnswer): AsyncGenerator<string, void> {
   const { header, itemsKey, toItem } = formOf(answer);
   let before = `${JSON.stringify(header).slice(0, -1)},"${itemsKey}":[`;
   let count = 0;
@@ -108,7 +106,8 @@ interface Form {
   readonly toItem: (stored: StoredObject) => JsonObject;
 }
 
-function formOf({ kind, shape, includeObject, now }: ListAnswer): Form {
+function formOf(answer: ListAnswer): Form {
+  const { kind, shape } = answer;
   switch (shape) {
     case 'object':
       return {
@@ -124,15 +123,31 @@ function formOf({ kind, shape, includeObject, now }: ListAnswer): Form {
       };
     case 'table':
       return {
-        header: tableHeader(kind),
+        header: tableHeader(answer),
         itemsKey: 'rows',
-        toItem: rowMaker(kind, includeObject, now),
+        toItem: rowMaker(answer),
       };
   }
 }
 
-function tableHeader(kind: KindDefinition): JsonObject {
-  return { kind: 'Table', apiVersion: 'meta.k8s.io/v1', columnDefinitions: columnDefinitions(kind) };
+function tableHeader(form: TableForm): JsonObject {
+  return { kind: 'Table', apiVersion: 'meta.k8s.io/v1', columnDefinitions: columnDefinitions(form) };
+}
+
+/** The first page is read before the head of the answer is written: its failure is an error and not half a list. */
+export async function sendPages(
+  { response, time }: Context,
+  answer: ListAnswer,
+  pages: AsyncIterable<ListPage>,
+): Promise<void> {
+  const texts = listText(pages, answer);
+  const first = await texts.next();
+  time.begun();
+  response.setHeader('Content-Type', 'application/json');
+  const stream = new JsonStream(response, time.signal);
+  await stream.write(first.value ?? '');
+  for await (const text of texts) await stream.write(text);
+  await stream.end();
 }
 
 /** One object in the shape asked for. */
@@ -143,8 +158,8 @@ export function objectDocument(stored: StoredObject, answer: ListAnswer): JsonOb
     case 'metadata':
       return presentMetadataOnly(answer.kind, stored);
     case 'table': {
-      const rows = [rowMaker(answer.kind, answer.includeObject, answer.now)(stored)];
-      return { ...tableHeader(answer.kind), metadata: { resourceVersion: stored.resourceVersion }, rows };
+      const rows = [rowMaker(answer)(stored)];
+      return { ...tableHeader(answer), metadata: { resourceVersion: stored.resourceVersion }, rows };
     }
   }
 }

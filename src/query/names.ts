@@ -14,5 +14,10 @@ export const GROUP_PATH = '/apis/stored.michelangelo.api/v2';
 export const STATE_ANNOTATION = 'stored.michelangelo.api/state';
 export const DELETE_TIME_ANNOTATION = 'stored.michelangelo.api/delete-time';
 export const EVICT_TIME_ANNOTATION = 'stored.michelangelo.api/evict-time';
+/** What this cluster is called beside others, as in Argo CD. */
+export const OWN_CLUSTER = 'in-cluster';
+
+/** Of an object of another cluster than the one that answers: its name in the configuration. */
+export const CLUSTER_ANNOTATION = 'stored.michelangelo.api/cluster';
 /** When MySQL took this state. */
 export const UPDATE_TIME_ANNOTATION = 'stored.michelangelo.api/update-time';

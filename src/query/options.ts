@@ -2,7 +2,7 @@ import type { KindDefinition } from '../api/kind.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import type { KubeClient } from '../kube/client.ts';
-import type { ChangeReads, MetadataStorage, StorageReads } from '../storage/metadata-storage.ts';
+import type { ChangeReads, StorageReads } from '../storage/metadata-storage.ts';
 import type { QueryTemplates } from '../storage/query-templates.ts';
 import type { Authenticator } from './authenticate.ts';
 import type { Authorizer } from './authorize.ts';
@@ -11,24 +11,35 @@ import type { TimeLimits } from './request-time.ts';
 import type { QueryWrites } from './write-port.ts';
 
 /** Reads of a watch beside those of a list. */
-export interface QueryStorage extends MetadataStorage {
+export interface QueryStorage {
   until(signal: AbortSignal): StorageReads & ChangeReads;
   readonly gateState?: string | undefined;
 }
 
-/** What the query API is made of. */
-export interface QueryAppOptions {
-  readonly kinds: readonly KindDefinition[];
+/** One cluster and its database. Rights are asked of the cluster that an object lives in. */
+export interface ClusterParts {
   readonly storage: QueryStorage;
-  readonly templates: Pick<QueryTemplates, 'bind' | 'forKind'>;
   readonly client: KubeClient;
   readonly writes: QueryWrites;
-  readonly authenticator: Pick<Authenticator, 'authenticate'>;
   readonly authorizer: Pick<
     Authorizer,
     'require' | 'requireEvents' | 'listableNamespaces' | 'listable' | 'listableAmong'
   >;
   readonly readReport: ReadReport;
+}
+
+export interface OtherCluster extends ClusterParts {
+  /** It has no API server any more: rights are asked of this cluster. */
+  readonly isRetired: boolean;
+}
+
+/** What the query API is made of; the parts are those of the cluster that it runs in. */
+export interface QueryAppOptions extends ClusterParts {
+  /** By name. */
+  readonly others?: ReadonlyMap<string, OtherCluster>;
+  readonly kinds: readonly KindDefinition[];
+  readonly templates: Pick<QueryTemplates, 'bind' | 'forKind'>;
+  readonly authenticator: Pick<Authenticator, 'authenticate'>;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly limits: QueryLimits;

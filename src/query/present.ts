@@ -8,12 +8,18 @@ import { RowMismatchError } from '../storage/errors.ts';
 import type { StoredObject } from '../storage/metadata-storage.ts';
 import { maskedValues, sealObject } from '../storage/sensitive.ts';
 import {
+  CLUSTER_ANNOTATION,
   DELETE_TIME_ANNOTATION,
   EVICT_TIME_ANNOTATION,
   STATE_ANNOTATION,
   STORED_GROUP_VERSION,
   UPDATE_TIME_ANNOTATION,
 } from './names.ts';
+
+/** A stored object, with the name of its cluster where that is another one than the cluster that answers. */
+export interface FoundObject extends StoredObject {
+  readonly cluster?: string;
+}
 
 /** `live`: in etcd. `evicted`: in MySQL only. `deleted`: gone, and kept for the record. */
 export type Whereabouts = 'live' | 'evicted' | 'deleted';
@@ -23,19 +29,19 @@ export function whereabouts({ state }: Pick<StoredObject, 'state'>): Whereabouts
 }
 
 /** What the catalogue marks sensitive is masked, sealed or not: a row of another system may have it in the clear. */
-export function presentObject(kind: KindDefinition, stored: StoredObject): JsonObject {
+export function presentObject(kind: KindDefinition, stored: FoundObject): JsonObject {
   const object = sealObject(kind, parseStored(stored), maskedValues);
   const metadata = isJsonObject(object['metadata']) ? object['metadata'] : {};
   return { ...object, apiVersion: STORED_GROUP_VERSION, metadata: presentMetadata(stored, metadata) };
 }
 
 /** Kubernetes' PartialObjectMetadata of the same object. */
-export function presentMetadataOnly(kind: KindDefinition, stored: StoredObject): JsonObject {
+export function presentMetadataOnly(kind: KindDefinition, stored: FoundObject): JsonObject {
   const { metadata } = presentObject(kind, stored);
   return { kind: 'PartialObjectMetadata', apiVersion: 'meta.k8s.io/v1', metadata };
 }
 
-function presentMetadata(stored: StoredObject, metadata: JsonObject): JsonObject {
+function presentMetadata(stored: FoundObject, metadata: JsonObject): JsonObject {
   const annotations = isJsonObject(metadata['annotations']) ? metadata['annotations'] : {};
   return {
     ...(stored.state === 'evicted' ? withoutEnd(metadata) : metadata),
@@ -43,9 +49,10 @@ function presentMetadata(stored: StoredObject, metadata: JsonObject): JsonObject
   };
 }
 
-function marks(stored: StoredObject): JsonObject {
-  const { deleteTime, evictTime, updateTime } = stored;
+function marks(stored: FoundObject): JsonObject {
+  const { cluster, deleteTime, evictTime, updateTime } = stored;
   return {
+    ...(cluster === undefined ? {} : { [CLUSTER_ANNOTATION]: cluster }),
     [STATE_ANNOTATION]: whereabouts(stored),
     [UPDATE_TIME_ANNOTATION]: updateTime,
     ...(deleteTime === undefined ? {} : { [DELETE_TIME_ANNOTATION]: deleteTime }),

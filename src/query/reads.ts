@@ -3,10 +3,10 @@ import type { ListPage, StorageReads, StoredObject } from '../storage/metadata-s
 import { aggregateDocument, aggregateQuery, parseAggregate } from './aggregate.ts';
 import { readJsonBody } from './body.ts';
 import { changesQuery, withCursor } from './changes.ts';
-import { type Context, JsonStream, sendJson } from './context.ts';
+import { type Context, sendJson } from './context.ts';
 import { QueryError } from './errors.ts';
 import { Freshness } from './freshness.ts';
-import { type ListAnswer, listText, objectDocument, readPages, tokenAfter } from './list.ts';
+import { objectDocument, readPages, sendPages, tokenAfter } from './list.ts';
 import { listQuery } from './list-query.ts';
 import { type ListRequest, parseListRequest, refuseParameters } from './list-request.ts';
 import { STORED_GROUP, STORED_GROUP_VERSION } from './names.ts';
@@ -66,7 +66,7 @@ export class Reader {
         ? onePage([])
         : readPages(storage, kind, { ...query, ...start }, { limit: asked.limit ?? query.limit, within });
     const answer = { kind, shape, includeObject: asked.includeObject, resourceVersion, offset: asked.offset };
-    await this.#send(context, answer, pages);
+    await sendPages(context, { ...answer, now: this.#options.clock.now() }, pages);
   }
 
   /** Counts and figures, for users who may list the kind. */
@@ -92,7 +92,7 @@ export class Reader {
     const storage = this.#options.storage.until(context.time.signal);
     const { items } = await context.time.within(storage.list(kind, query));
     const answer = { kind, shape, includeObject: asked.includeObject, resourceVersion };
-    await this.#send(context, answer, onePage(items, withCursor(items, asked.since)));
+    await sendPages(context, { ...answer, now: clock.now() }, onePage(items, withCursor(items, asked.since)));
   }
 
   /** The named queries of a kind, for users who may list the kind. */
@@ -120,7 +120,7 @@ export class Reader {
   }
 
   async incarnations({ kind, namespace, name }: ObjectTarget, context: Context): Promise<void> {
-    const { authorizer } = this.#options;
+    const { authorizer, clock } = this.#options;
     const { time, user } = context;
     const { includeObject, minResourceVersion } = parseListRequest(context.query, 'incarnations');
     const shape = negotiateShape(context.request.headers.accept);
@@ -131,7 +131,8 @@ export class Reader {
     const query = { namespace, where: named, deleted: 'included' } as const;
     const within = <T>(work: Promise<T>): Promise<T> => time.within(work);
     const pages = readPages(storage, kind, query, { limit: MOST_INCARNATIONS, within });
-    await this.#send(context, { kind, shape, includeObject, resourceVersion }, withoutContinue(pages));
+    const answer = { kind, shape, includeObject, resourceVersion, now: clock.now() };
+    await sendPages(context, answer, withoutContinue(pages));
   }
 
   /** The namespaces to look in; undefined: all, or the one of the path. */
@@ -141,22 +142,6 @@ export class Reader {
     if (namespace === undefined) return time.within(authorizer.listableNamespaces(user, kind, signal));
     await time.within(authorizer.require(user, { verb: 'list', kind, namespace }, signal));
     return undefined;
-  }
-
-  async #send(
-    { response, time }: Context,
-    answer: Omit<ListAnswer, 'now'>,
-    pages: AsyncGenerator<ListPage, void>,
-  ): Promise<void> {
-    const texts = listText(pages, { ...answer, now: this.#options.clock.now() });
-    // Read before the head of the answer is written: a failure of the first page is an error and not half a list.
-    const first = await texts.next();
-    time.begun();
-    response.setHeader('Content-Type', 'application/json');
-    const stream = new JsonStream(response, time.signal);
-    await stream.write(first.value ?? '');
-    for await (const text of texts) await stream.write(text);
-    await stream.end();
   }
 }
 

@@ -1,19 +1,22 @@
-// Requests for resources: parses the path, checks the rights, and calls the handler.
+// Requests for resources of one cluster: finds the handler of the path and the method.
 
 import type { Context } from './context.ts';
 import { QueryError } from './errors.ts';
 import { isWatch, refuseParameters } from './list-request.ts';
 import { ObjectEvents } from './object-events.ts';
 import type { QueryAppOptions } from './options.ts';
-import { type CollectionTarget, type ObjectTarget, parseTarget, type Target } from './paths.ts';
+import type { CollectionTarget, ObjectTarget, Target } from './paths.ts';
 import { Reader } from './reads.ts';
 import { Stuck } from './stuck.ts';
 import { Summary } from './summary.ts';
-import { Watches } from './watch/watches.ts';
+import { Watches, type WatchRoom } from './watch/watches.ts';
 import { Writer } from './writes.ts';
 
+/** What a cluster has. */
+type ResourceTarget = Exclude<Target, { readonly type: 'clusters' }>;
+
 /** The methods of each thing. */
-const methods: Readonly<Record<Target['type'], readonly string[]>> = {
+const methods: Readonly<Record<ResourceTarget['type'], readonly string[]>> = {
   list: ['GET', 'DELETE'],
   changes: ['GET'],
   queries: ['GET'],
@@ -28,7 +31,6 @@ const methods: Readonly<Record<Target['type'], readonly string[]>> = {
 };
 
 export class ResourceHandler {
-  readonly #options: QueryAppOptions;
   readonly #reader: Reader;
   readonly #events: ObjectEvents;
   readonly #writer: Writer;
@@ -36,21 +38,17 @@ export class ResourceHandler {
   readonly #stuck: Stuck;
   readonly #watches: Watches;
 
-  constructor(options: QueryAppOptions) {
-    this.#options = options;
+  constructor(options: QueryAppOptions, room: WatchRoom) {
     this.#reader = new Reader(options);
     this.#events = new ObjectEvents(options);
     this.#writer = new Writer(options);
     this.#summary = new Summary(options);
     this.#stuck = new Stuck(options);
-    this.#watches = new Watches(options);
+    this.#watches = new Watches(options, room);
   }
 
-  async answer(context: Context): Promise<void> {
-    const { request } = context;
-    const target = parseTarget(request.path, this.#options.kinds);
-    if (target === undefined) throw new QueryError('NotFound', 'there is nothing at this path');
-    refuseMethod(request.method, target);
+  async answer(target: ResourceTarget, context: Context): Promise<void> {
+    refuseMethod(context.request.method, target);
     if (!('kind' in target)) return (target.type === 'summary' ? this.#summary : this.#stuck).answer(context);
     return 'name' in target ? this.#ofObject(target, context) : this.#ofCollection(target, context);
   }
@@ -101,7 +99,7 @@ export class ResourceHandler {
   }
 }
 
-function refuseMethod(method: string, target: Target): void {
+function refuseMethod(method: string, target: ResourceTarget): void {
   if (methods[target.type].includes(method)) return;
   const advice =
     target.type === 'object' || target.type === 'list'

@@ -3,8 +3,7 @@ import type { KindDefinition, PrintColumn } from '../api/kind.ts';
 import { age } from '../base/human-duration.ts';
 import { isJsonObject, type JsonObject, type JsonValue, valueAt } from '../base/json.ts';
 import { terminalLine } from '../base/terminal-text.ts';
-import type { StoredObject } from '../storage/metadata-storage.ts';
-import { presentObject, whereabouts } from './present.ts';
+import { type FoundObject, presentObject, whereabouts } from './present.ts';
 
 interface Column {
   readonly name: string;
@@ -13,7 +12,7 @@ interface Column {
   readonly description: string;
   /** 0 is always shown, 1 with `-o wide`. */
   readonly priority: 0 | 1;
-  readonly cell: (stored: StoredObject, object: JsonObject, now: Date) => JsonValue;
+  readonly cell: (stored: FoundObject, object: JsonObject, now: Date) => JsonValue;
 }
 
 const where: Readonly<Record<ReturnType<typeof whereabouts>, string>> = {
@@ -22,11 +21,28 @@ const where: Readonly<Record<ReturnType<typeof whereabouts>, string>> = {
   deleted: 'deleted',
 };
 
+const clusterColumn: Column = {
+  name: 'Cluster',
+  type: 'string',
+  description: 'Cluster that the object is of.',
+  priority: 0,
+  cell: ({ cluster = '' }) => cluster,
+};
+
 /** What a row carries of its object: `includeObject` of the request. */
 export type IncludeObject = 'None' | 'Metadata' | 'Object';
 
-function columnsOf(kind: KindDefinition): readonly Column[] {
+export interface TableForm {
+  readonly kind: KindDefinition;
+  readonly includeObject: IncludeObject;
+  readonly now: Date;
+  /** `every`: the table says in which cluster an object is. */
+  readonly clusters?: 'every';
+}
+
+function columnsOf({ kind, clusters }: Pick<TableForm, 'kind' | 'clusters'>): readonly Column[] {
   return [
+    ...(clusters === 'every' ? [clusterColumn] : []),
     {
       name: 'Name',
       type: 'string',
@@ -87,8 +103,8 @@ function createdAt(object: JsonObject): string | undefined {
   return typeof value === 'string' ? value : undefined;
 }
 
-export function columnDefinitions(kind: KindDefinition): JsonValue[] {
-  return columnsOf(kind).map(({ name, type, format = '', description, priority }) => ({
+export function columnDefinitions(form: Pick<TableForm, 'kind' | 'clusters'>): JsonValue[] {
+  return columnsOf(form).map(({ name, type, format = '', description, priority }) => ({
     name,
     type,
     format,
@@ -98,15 +114,15 @@ export function columnDefinitions(kind: KindDefinition): JsonValue[] {
 }
 
 /** Makes the rows of one kind's table. */
-export function rowMaker(
-  kind: KindDefinition,
-  include: IncludeObject,
-  now: Date,
-): (stored: StoredObject) => JsonObject {
-  const columns = columnsOf(kind);
+export function rowMaker(form: TableForm): (stored: FoundObject) => JsonObject {
+  const { kind, includeObject, now } = form;
+  const columns = columnsOf(form);
   return (stored) => {
     const object = presentObject(kind, stored);
-    return { cells: columns.map(({ cell }) => shown(cell(stored, object, now))), object: included(object, include) };
+    return {
+      cells: columns.map(({ cell }) => shown(cell(stored, object, now))),
+      object: included(object, includeObject),
+    };
   };
 }
 

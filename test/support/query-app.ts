@@ -7,8 +7,9 @@ import type { KubeClient } from '../../src/kube/client.ts';
 import { encodeObject } from '../../src/proto/encode.ts';
 import { createQueryApp } from '../../src/query/app.ts';
 import type { Access } from '../../src/query/authorize.ts';
+import type { User } from '../../src/query/context.ts';
 import { QueryError } from '../../src/query/errors.ts';
-import type { QueryLimits } from '../../src/query/options.ts';
+import type { ClusterParts, QueryLimits } from '../../src/query/options.ts';
 import type { ReconcilerReport } from '../../src/query/report-port.ts';
 import { QueryTemplates } from '../../src/storage/query-templates.ts';
 import { maskedValues } from '../../src/storage/sensitive.ts';
@@ -28,6 +29,9 @@ export interface QueryAppSetUp {
   readonly limits?: Partial<QueryLimits>;
   readonly client?: KubeClient;
   readonly storage?: MemoryStorage;
+  readonly user?: string;
+  readonly groups?: readonly string[];
+  readonly others?: Readonly<Record<string, OtherSetUp>>;
   /** Whether the user may list events; the user may, unless it says otherwise. */
   readonly events?: 'readable' | 'forbidden';
   /** What the reconciler told last; nothing unless given. */
@@ -52,51 +56,28 @@ export interface QueryAppUnderTest {
   readonly patch: (path: string, body: object | string, type?: string) => Promise<Answered>;
 }
 
-export function queryApp({
-  allowed,
-  denied = [],
-  limits = {},
-  client,
-  storage = new MemoryStorage(),
-  report,
-  events = 'readable',
-}: QueryAppSetUp = {}): QueryAppUnderTest {
+/** Another cluster of the query API. */
+export interface OtherSetUp extends Pick<QueryAppSetUp, 'allowed' | 'denied' | 'client'> {
+  readonly storage: MemoryStorage;
+  readonly isRetired?: boolean;
+  /** The users that were asked about. */
+  readonly asked?: User[];
+}
+
+export function queryApp(setUp: QueryAppSetUp = {}): QueryAppUnderTest {
+  const { limits = {}, storage = new MemoryStorage(), user = 'alice', groups = [], others = {} } = setUp;
   const logger = new RecordingLogger();
   const clock = new FakeClock();
-  const kube = client ?? ({} as KubeClient);
-  const mayUse = ({ verb, namespace = '' }: Access): boolean =>
-    !denied.includes(verb) && (allowed === undefined || allowed.includes(namespace));
   const app = createQueryApp({
+    ...partsOf({ ...setUp, storage }, clock),
+    others: new Map(
+      Object.entries(others).map(([name, other]) => {
+        return [name, { ...partsOf(other, clock), isRetired: other.isRetired ?? false }] as const;
+      }),
+    ),
     kinds: defaultKinds,
-    storage,
     templates: new QueryTemplates(defaultKinds),
-    client: kube,
-    writes: createQueryWrites({ client: kube, storage, sensitive: maskedValues, clock, encode: encodeObject }),
-    authenticator: { authenticate: () => Promise.resolve({ name: 'alice', uid: '', groups: [], extra: {} }) },
-    authorizer: {
-      require: (_user, access) =>
-        mayUse(access) ? Promise.resolve() : Promise.reject(new QueryError('Forbidden', `no ${access.verb}`)),
-      requireEvents: (_user, namespace) =>
-        events === 'readable'
-          ? Promise.resolve()
-          : Promise.reject(new QueryError('Forbidden', `no events in ${namespace}`)),
-      listableNamespaces: () =>
-        allowed?.length === 0 ? Promise.reject(new QueryError('Forbidden', 'no')) : Promise.resolve(allowed),
-      listable: (_user, kinds) => {
-        const among = allowed ?? 'all';
-        return Promise.resolve({
-          kinds: new Map(among.length === 0 ? [] : kinds.map((kind) => [kind, among])),
-          leftOut: 0,
-        });
-      },
-      listableAmong: (_user, items) =>
-        Promise.resolve(
-          items.filter(
-            ({ namespace }) => allowed === undefined || (namespace !== undefined && allowed.includes(namespace)),
-          ),
-        ),
-    },
-    readReport: () => Promise.resolve(report?.()),
+    authenticator: { authenticate: () => Promise.resolve({ name: user, uid: 'u', groups, extra: { scopes: ['x'] } }) },
     clock,
     logger,
     limits: {
@@ -124,6 +105,48 @@ export function queryApp({
         .send(typeof body === 'string' ? body : JSON.stringify(body)),
     );
   return { storage, logger, clock, app, get, post, del, patch };
+}
+
+function partsOf(
+  { allowed, denied = [], client, storage, report, events = 'readable', asked = [] }: QueryAppSetUp & OtherSetUp,
+  clock: FakeClock,
+): ClusterParts {
+  const kube = client ?? ({} as KubeClient);
+  const mayUse = ({ verb, namespace = '' }: Access): boolean =>
+    !denied.includes(verb) && (allowed === undefined || allowed.includes(namespace));
+  return {
+    storage,
+    client: kube,
+    writes: createQueryWrites({ client: kube, storage, sensitive: maskedValues, clock, encode: encodeObject }),
+    authorizer: {
+      require: (user, access) => {
+        asked.push(user);
+        return mayUse(access) ? Promise.resolve() : Promise.reject(new QueryError('Forbidden', `no ${access.verb}`));
+      },
+      requireEvents: (_user, namespace) =>
+        events === 'readable'
+          ? Promise.resolve()
+          : Promise.reject(new QueryError('Forbidden', `no events in ${namespace}`)),
+      listableNamespaces: (user) => {
+        asked.push(user);
+        return allowed?.length === 0 ? Promise.reject(new QueryError('Forbidden', 'no')) : Promise.resolve(allowed);
+      },
+      listable: (_user, kinds) => {
+        const among = allowed ?? 'all';
+        return Promise.resolve({
+          kinds: new Map(among.length === 0 ? [] : kinds.map((kind) => [kind, among])),
+          leftOut: 0,
+        });
+      },
+      listableAmong: (_user, items) =>
+        Promise.resolve(
+          items.filter(
+            ({ namespace }) => allowed === undefined || (namespace !== undefined && allowed.includes(namespace)),
+          ),
+        ),
+    },
+    readReport: () => Promise.resolve(report?.()),
+  };
 }
 
 /** m1 and m3 are live, m2 is evicted, m4 is deleted; m1 is the oldest. */

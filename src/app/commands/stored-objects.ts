@@ -55,13 +55,21 @@ export interface WatchedChange {
 /** A watch without a byte for this long is dead: bookmarks come every minute. */
 const WATCH_SILENCE_MS = 150_000;
 
+export interface StoredObjectsOptions extends Pick<Configuration, 'kubernetes'> {
+  readonly as?: Impersonated;
+  /** The one whose objects are asked for; undefined: that of the query API. */
+  readonly cluster?: string;
+}
+
 export class StoredObjects {
   readonly #transport: PooledTransport;
+  readonly #cluster: { readonly cluster?: string };
 
-  constructor({ kubernetes, as }: Pick<Configuration, 'kubernetes'> & { readonly as?: Impersonated }) {
+  constructor({ kubernetes, as, cluster }: StoredObjectsOptions) {
     const { kubeconfig, context } = kubernetes;
     const acting = as === undefined ? {} : { as };
     this.#transport = new PooledTransport({ kubeconfig, context, ...acting, clock: systemClock });
+    this.#cluster = cluster === undefined ? {} : { cluster };
   }
 
   /** Of the kubeconfig's context. */
@@ -74,7 +82,7 @@ export class StoredObjects {
     const call: Call = {
       method,
       path: `${GROUP_PATH}${path}`,
-      query,
+      query: { ...query, ...this.#cluster },
       ...(body === undefined
         ? {}
         : { body, contentType: `application/${method === 'PATCH' ? 'merge-patch+' : ''}json` }),
@@ -110,7 +118,7 @@ export class StoredObjects {
       return await this.#transport.send({
         method: 'GET',
         path: `${GROUP_PATH}${path}`,
-        query: { ...query, watch: 'true' },
+        query: { ...query, ...this.#cluster, watch: 'true' },
         accept: form === 'table' ? TABLE : 'application/json',
         bodyTimeoutMs: WATCH_SILENCE_MS,
         ...signalOf(signal),

@@ -10,27 +10,18 @@ import type { Configuration } from '../../config/schema.ts';
 import { createQueryMetrics, type QueryMetrics } from '../../metrics/metrics.ts';
 import { createQueryApp } from '../../query/app.ts';
 import { Authenticator } from '../../query/authenticate.ts';
-import { Authorizer } from '../../query/authorize.ts';
 import { type FrontProxySettings, readFrontProxySettings } from '../../query/front-proxy.ts';
 import { QUERY_ADDRESS } from '../../query/names.ts';
 import type { QueryLimits } from '../../query/options.ts';
-import { Questions } from '../../query/questions.ts';
 import { removeRegistrationWithNamespace } from '../../query/registration.ts';
 import { MOST_WATCHES } from '../../query/watch/watches.ts';
 import { QueryTemplateInvalidError } from '../../storage/errors.ts';
-import { MysqlMetadataStorage } from '../../storage/mysql/store/mysql-storage.ts';
 import { QueryTemplates } from '../../storage/query-templates.ts';
-import { lenientEncoder } from '../../sync/row.ts';
 import { StorageMonitor } from '../../sync/status/storage-monitor.ts';
-import { ClusterMemory } from '../cluster-memory.ts';
 import { servingUntil, startHealth } from '../health.ts';
 import { kindsOf } from '../kinds.ts';
-import { createClient } from '../kube-client.ts';
-import { mysqlOptions } from '../mysql-options.ts';
 import { refreshTls } from '../refresh-tls.ts';
-import { sensitiveValues } from '../sensitive.ts';
-import { createQueryWrites } from './query-writes.ts';
-import { createReadReport } from './reconciler-report.ts';
+import { openCluster, openOthers } from './clusters.ts';
 
 const SHUTDOWN_MS = 30_000;
 /** A thousand groups of a user with the long names that identity providers give them. */
@@ -53,23 +44,18 @@ export async function runQuery(configuration: Configuration, logger: Logger, sig
   const templates = queryTemplates(configuration);
   const clock = systemClock;
   const metrics = createQueryMetrics();
-  const client = createClient(configuration, clock, metrics);
-  const memory = new ClusterMemory({ client, configuration, clock });
-  const mysql = { ...mysqlOptions(configuration), cluster: memory.identity };
-  const storage = new MysqlMetadataStorage(mysql, clock, templates);
+  const around = { templates, metrics, clock, logger };
+  const own = openCluster(configuration, around);
+  const others = openOthers(configuration, own, around);
+  const { client, storage, questions } = own;
   const kinds = kindsOf(configuration);
-  const questions = new Questions({ client, clock });
-  const sensitive = sensitiveValues(configuration);
   const tls = new Tls(certDir, await readFrontProxySettings(client), metrics);
   const app = createQueryApp({
+    ...own,
+    others,
     kinds,
-    storage,
     templates,
-    client,
     authenticator: new Authenticator({ questions, clock, frontProxy: () => tls.frontProxy }),
-    authorizer: new Authorizer({ questions, storage, clock }),
-    readReport: createReadReport(client, configuration.kubernetes.namespace),
-    writes: createQueryWrites({ client, storage, sensitive, clock, encode: lenientEncoder(logger) }),
     clock,
     logger,
     limits: limitsOf(configuration),
@@ -103,7 +89,7 @@ export async function runQuery(configuration: Configuration, logger: Logger, sig
   await Promise.all([untilAborted(signal), monitor.run(signal), refreshing]);
   await Promise.all([close(server, SHUTDOWN_MS), removeRegistrationWithNamespace({ client, clock, logger })]);
   await healthServer.close();
-  await Promise.all([client.close(), storage.close()]);
+  await Promise.all([own, ...others.values()].map((cluster) => cluster.close()));
   logger.info({}, 'Query API stopped');
 }
 

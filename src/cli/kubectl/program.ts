@@ -74,6 +74,7 @@ const globalFlags = [
   ['--context <name>', 'of the kubeconfig, instead of the current one'],
   ['--as <user>', 'act as this user, for what asks the query API; you need the right to impersonate'],
   ['--as-group <group>', 'and in this group; may be repeated'],
+  ['--of-cluster <name>', 'what is stored of another cluster that the query API answers for; "*" lists all of them'],
   ['-c, --config <file>', 'configuration of the reconciler, for audit and evict; INGESTER_CONFIG names it too'],
 ] as const;
 
@@ -89,7 +90,7 @@ function addGlobalFlags(command: Command): void {
 
 /** A global flag has one value, given before or after the subcommand; the one after it wins. */
 function mergeFlags(program: Command, command: Command): void {
-  for (const key of ['namespace', 'kubeconfig', 'context', 'config', 'as', 'asGroup'] as const) {
+  for (const key of ['namespace', 'kubeconfig', 'context', 'config', 'as', 'asGroup', 'ofCluster'] as const) {
     const own: unknown = command.opts<GlobalFlags>()[key];
     const said =
       own ?? program.opts<GlobalFlags>()[key] ?? (key === 'config' ? process.env['INGESTER_CONFIG'] : undefined);
@@ -99,8 +100,12 @@ function mergeFlags(program: Command, command: Command): void {
   }
   const flags = program.opts<GlobalFlags>();
   const { as } = impersonatedBy(flags);
-  if (as !== undefined && ownRights.includes(command.name())) {
-    throw new ArgumentError(`--as is of no use here: ${command.name()} works with the rights of the kubeconfig`);
+  if (ownRights.includes(command.name())) {
+    const name = command.name();
+    if (as !== undefined)
+      throw new ArgumentError(`--as is of no use here: ${name} works with the rights of the kubeconfig`);
+    if (flags.ofCluster !== undefined)
+      throw new ArgumentError(`--of-cluster is of no use here: ${name} is of the cluster of the kubeconfig`);
   }
   useFlagsForSharedCommands(flags);
 }

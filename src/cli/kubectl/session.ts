@@ -14,6 +14,7 @@ export interface GlobalFlags {
   readonly namespace?: string;
   readonly as?: string;
   readonly asGroup?: readonly string[];
+  readonly ofCluster?: string;
 }
 
 export interface Session {
@@ -24,7 +25,7 @@ export interface Session {
 
 /** Runs the work with a connection, which is closed at the end. */
 export async function withSession<T>(program: Command, work: (session: Session) => Promise<T>): Promise<T> {
-  const { config, kubeconfig, context, namespace, ...flags } = program.opts<GlobalFlags>();
+  const { config, kubeconfig, context, namespace, ofCluster: cluster, ...flags } = program.opts<GlobalFlags>();
   const { kubernetes } = loadConfiguration({ file: config, env: process.env });
   const { StoredObjects } = await import('../../app/commands/stored-objects.ts');
   const objects = new StoredObjects({
@@ -34,6 +35,7 @@ export async function withSession<T>(program: Command, work: (session: Session) 
       context: context ?? kubernetes.context,
     },
     ...impersonatedBy(flags),
+    ...(cluster === undefined ? {} : { cluster }),
   });
   try {
     return await work({ objects, namespace: namespace ?? objects.namespace });

@@ -13,10 +13,14 @@ import { Overview } from './overview.tsx';
 import { StuckNote } from './stuck-view.tsx';
 import { Problem } from './words.tsx';
 
-const api = createApi('/', () => {
+const login = (): Readonly<Record<string, string>> => {
   const token = sessionStorage.getItem('token');
   return token === null ? {} : { Authorization: `Bearer ${token}` };
-});
+};
+/** Stands before the hash, so that it stays while one goes from object to object. */
+const cluster = new URLSearchParams(location.search).get('cluster') ?? undefined;
+const api = createApi('/', login, cluster);
+const apiOfAll = createApi('/', login);
 
 function Page(): VNode {
   const address = useAddress();
@@ -35,6 +39,7 @@ function Page(): VNode {
           <a href="#/">Stored objects</a>
         </h1>
         <Crumbs address={address} />
+        <ClusterChoice turn={turn} />
       </header>
       <div id="body">
         <nav aria-label="Kinds">
@@ -55,6 +60,35 @@ function Page(): VNode {
       </div>
     </>
   );
+}
+
+/** Nothing where there is one cluster. */
+function ClusterChoice({ turn }: { readonly turn: number }): VNode | null {
+  const { value: clusters = [] } = useLoaded(`clusters ${turn}`, async (signal) => {
+    const { items } = (await apiOfAll<Named>('/clusters', { signal })).document;
+    return items.map(({ name }) => name);
+  });
+  const [own] = clusters;
+  if (clusters.length < 2) return null;
+  return (
+    <label class="cluster">
+      Cluster{' '}
+      <select
+        value={cluster ?? own}
+        onChange={({ currentTarget: { value } }) => {
+          location.search = value === own ? '' : new URLSearchParams({ cluster: value }).toString();
+        }}
+      >
+        {clusters.map((name) => (
+          <option value={name}>{name}</option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+interface Named {
+  readonly items: readonly { readonly name: string }[];
 }
 
 function useTitle({ plural, namespace, name }: Address, kinds: readonly KindSummary[] = []): void {

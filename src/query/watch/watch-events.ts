@@ -50,7 +50,7 @@ export function bookmarkText(
     case 'metadata':
       return eventText('BOOKMARK', { kind: 'PartialObjectMetadata', apiVersion: 'meta.k8s.io/v1', metadata });
     case 'table': {
-      const table = { kind: 'Table', apiVersion: 'meta.k8s.io/v1', columnDefinitions: columnDefinitions(kind) };
+      const table = { kind: 'Table', apiVersion: 'meta.k8s.io/v1', columnDefinitions: columnDefinitions({ kind }) };
       return eventText('BOOKMARK', { ...table, metadata, rows: [] });
     }
   }

@@ -58,15 +58,22 @@ interface Begun {
   readonly moment: Moment;
 }
 
+/** What the watches of all clusters share. */
+export class WatchRoom {
+  readonly places = new Places(MOST_WATCHES, MOST_WATCHES_EACH);
+  readonly matching = new Places(MOST_MATCHING_OF_ALL);
+  logs = 0;
+}
+
 export class Watches {
   readonly #options: QueryAppOptions;
   readonly #clock: Clock;
-  readonly #places = new Places(MOST_WATCHES, MOST_WATCHES_EACH);
-  readonly #matching = new Places(MOST_MATCHING_OF_ALL);
+  readonly #room: WatchRoom;
   readonly #logs = new Map<KindDefinition, KeptLog>();
 
-  constructor(options: QueryAppOptions) {
+  constructor(options: QueryAppOptions, room: WatchRoom) {
     this.#options = options;
+    this.#room = room;
     this.#clock = options.clock;
   }
 
@@ -80,20 +87,20 @@ export class Watches {
       includeObject: asked.includeObject,
     };
     await time.within(this.#mayWatch(collection, context));
-    if (!this.#places.tryTake(user.name)) {
+    if (!this.#room.places.tryTake(user.name)) {
       const message = `User "${user.name}" has as many watches as there is room for; end one, or try again`;
       throw new QueryError('TooManyRequests', message, { retryAfterSeconds: 1 });
     }
     const moment = startOf(asked, this.#clock);
     const kept = this.#join(collection.kind, moment);
-    const matching = new MatchingUids(this.#matching, user.name);
+    const matching = new MatchingUids(this.#room.matching, user.name);
     try {
       const begun = await this.#begin({ collection, asked, form, log: kept.log, matching, moment }, context);
       await this.#stream(begun, context);
     } finally {
       matching.clear();
       this.#leave(collection.kind, kept);
-      this.#places.give(user.name);
+      this.#room.places.give(user.name);
     }
   }
 
@@ -109,10 +116,11 @@ export class Watches {
       return found;
     }
     const { storage } = this.#options;
-    const mostBytes = (): number => Math.max(LEAST_LOG_BYTES, LOG_BYTES / this.#logs.size);
+    const mostBytes = (): number => Math.max(LEAST_LOG_BYTES, LOG_BYTES / this.#room.logs);
     const log = new ChangeLog({ kind, storage, clock: this.#clock, mostBytes }, from);
     const kept: KeptLog = { log, stop: new AbortController(), watches: 1, cancelStop: () => undefined };
     this.#logs.set(kind, kept);
+    this.#room.logs += 1;
     void log.run(kept.stop.signal);
     return kept;
   }
@@ -122,6 +130,7 @@ export class Watches {
     if (kept.watches > 0) return;
     kept.cancelStop = this.#clock.schedule(KEEP_LOG_MS, () => {
       this.#logs.delete(kind);
+      this.#room.logs -= 1;
       kept.stop.abort();
     });
   }

@@ -32,14 +32,18 @@ export interface Asked {
 /** Throws ApiError; an aborted request throws what `fetch` throws. */
 export type Api = <T>(path: string, asked?: Asked) => Promise<Answer<T>>;
 
-/** Asks below `root`; `headers` say who asks. */
-export function createApi(root: string, headers: () => Readonly<Record<string, string>>): Api {
+/** Asks below `root`; `headers` say who asks, `cluster` of which cluster: undefined for that of the API. */
+export function createApi(root: string, headers: () => Readonly<Record<string, string>>, cluster?: string): Api {
+  const ofCluster = (path: string): string =>
+    cluster === undefined
+      ? path
+      : `${path}${path.includes('?') ? '&' : '?'}${new URLSearchParams({ cluster }).toString()}`;
   return async <T>(path: string, { method = 'GET', as = 'object', signal, uid }: Asked = {}): Promise<Answer<T>> => {
     const accept = as === 'table' ? TABLE : 'application/json';
     const content = uid === undefined ? {} : { preconditions: { uid } };
     const body = method === 'GET' ? {} : { body: JSON.stringify(content) };
     const type = method === 'GET' ? {} : { 'Content-Type': 'application/json' };
-    const answer = await fetch(`${root}${API}${path}`, {
+    const answer = await fetch(`${root}${API}${ofCluster(path)}`, {
       method,
       ...body,
       headers: { Accept: accept, ...type, ...headers() },
