@@ -11,6 +11,7 @@ import { OWN_CLUSTER } from './names.ts';
 import { negotiateShape } from './negotiate.ts';
 import type { ClusterParts, QueryAppOptions } from './options.ts';
 import type { Collection } from './paths.ts';
+import type { RequestTime } from './request-time.ts';
 import { momentOf } from './watch/moments.ts';
 
 export interface NamedCluster extends ClusterParts {
@@ -33,6 +34,12 @@ interface Start {
   readonly cluster: string;
   /** Undefined: from its first object on. */
   readonly token: string | undefined;
+}
+
+interface Paged {
+  readonly asked: ListRequest;
+  readonly start: Start | undefined;
+  readonly time: RequestTime;
 }
 
 export class EveryCluster {
@@ -59,7 +66,7 @@ export class EveryCluster {
     await this.#warnOfStale(kind, readable, context);
     const { clock } = this.#options;
     const resourceVersion = String(momentOf(clock.now()));
-    const pages = this.#pages(collection, readable, { asked, start, context });
+    const pages = this.#pages(collection, readable, { asked, start, time: context.time });
     const { includeObject } = asked;
     const answer = { kind, shape, includeObject, resourceVersion, clusters: 'every', now: clock.now() } as const;
     await sendPages(context, answer, pages);
@@ -103,19 +110,15 @@ export class EveryCluster {
   async *#pages(
     collection: Collection,
     readable: readonly Readable[],
-    {
-      asked,
-      start,
-      context,
-    }: { readonly asked: ListRequest; readonly start: Start | undefined; readonly context: Context },
+    { asked, start, time }: Paged,
   ): AsyncGenerator<ListPage, void> {
     const first = start === undefined ? 0 : readable.findIndex(({ cluster: { name } }) => name === start.cluster);
     if (first < 0) throw new QueryError('Expired', 'you may not list the cluster of continue any more; begin anew');
-    const { time } = context;
-    let left = asked.limit ?? Number.POSITIVE_INFINITY;
+    let left: number | undefined;
     for (const [index, { cluster, among }] of readable.slice(first).entries()) {
       const inside = { ...asked, continue: index === 0 ? start?.token : undefined };
       const query = listQuery(collection, among, inside, this.#options.templates);
+      left ??= asked.limit ?? query.limit ?? Number.POSITIVE_INFINITY;
       const within = (work: Promise<ListPage>): Promise<ListPage> =>
         namingCluster(cluster.name, () => time.within(work));
       const pages = readPages(cluster.storage.until(time.signal), collection.kind, query, {

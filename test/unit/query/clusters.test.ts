@@ -184,6 +184,13 @@ describe('a list of every cluster', () => {
     }
   });
 
+  it('answers a named query of every cluster', async () => {
+    const { get } = await threeClusters();
+    const { status, body } = await get('/models?cluster=*&template=by-algorithm&param.algorithm=xgboost');
+    assert.equal(status, 200);
+    assert.equal(namesIn(body).length, 5);
+  });
+
   it('keeps to the namespaces that the user may list in each, and leaves out a cluster without any with a warning', async () => {
     const eu = await storageWith('east');
     await eu.upsert(aModelRow({ uid: 'hidden', name: 'hidden', namespace: 'secret' }));
