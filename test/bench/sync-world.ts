@@ -82,18 +82,23 @@ export class World {
     this.#program.remove();
   }
 
+  /** Objects that were created and are there. */
+  created = 0;
+
   /** Creates the objects, of about that many bytes before the change, and answers what the API server made of them. */
-  create(
+  async create(
     uids: readonly string[],
     change: (object: KubernetesObject) => object = (object) => object,
     bytes = 2000,
   ): Promise<readonly KubernetesObject[]> {
-    return parallel(uids, (uid) => {
+    const created = await parallel(uids, (uid) => {
       const { metadata, ...rest } = benchObject(uid, 1, bytes);
       const { name, namespace, labels = {}, annotations = {}, finalizers = [] } = metadata;
       const manifest = { ...rest, metadata: { name, namespace, labels, annotations, finalizers } };
       return this.#createSurely(change(manifest as unknown as KubernetesObject), { resource, namespace, name });
     });
+    this.created += created.length;
+    return created;
   }
 
   /** An etcd that is busy with gigabytes lets single writes time out, which may have been done all the same. */

@@ -80,6 +80,8 @@ async function burst(world: World, report: BenchReport, objects: number): Promis
     },
     beside: async (round) => {
       await world.bundle.reconciler.start();
+      // What the source still hands on is in no queue yet, so an idle queue alone does not say that all is stored.
+      await until(async () => (await world.count()) === world.created, LIMIT_MS, 'what was created before is stored');
       await untilIdle(world);
       const before = world.cpu();
       const allStored = await comingRows(world, (await world.count()) + count);
