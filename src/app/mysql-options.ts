@@ -2,7 +2,8 @@ import { readFileSync } from 'node:fs';
 import { messageOf } from '../base/errors.ts';
 import { ConfigurationError, firstLine } from '../config/load.ts';
 import type { Configuration } from '../config/schema.ts';
-import type { MysqlOptions, TlsOptions } from '../storage/mysql/pool.ts';
+import type { TlsOptions } from '../storage/mysql/access.ts';
+import type { MysqlOptions } from '../storage/mysql/pool.ts';
 
 export function mysqlOptions({ mysql }: Configuration): MysqlOptions {
   const { host, port, user, database, maxOpenConns, maxIdleConns, connMaxLifetime, readTimeout } = mysql;

@@ -5,7 +5,7 @@ import { describe, it } from 'node:test';
 import { createAuthority } from '../../hack/local/certificates.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import { defaultKinds } from '../../src/kinds/kinds.ts';
-import type { TlsOptions } from '../../src/storage/mysql/pool.ts';
+import type { TlsOptions } from '../../src/storage/mysql/access.ts';
 import { MysqlMetadataStorage } from '../../src/storage/mysql/store/mysql-storage.ts';
 import { useDatabase } from '../support/databases.ts';
 

@@ -1,7 +1,7 @@
 import type { KindDefinition } from '../../src/api/kind.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import { allKinds } from '../../src/kinds/kinds.ts';
-import type { MysqlAccess } from '../../src/storage/mysql/pool.ts';
+import type { MysqlAccess } from '../../src/storage/mysql/access.ts';
 import { type MigrateOptions, type MigrationReport, migrate } from '../../src/storage/mysql/tasks/migrate.ts';
 import { maskedValues } from '../../src/storage/sensitive.ts';
 import { readOriginal } from '../../src/sync/original-row.ts';

@@ -5,7 +5,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { programFile } from '../../hack/local/program.ts';
-import type { MysqlAccess } from '../../src/storage/mysql/pool.ts';
+import type { MysqlAccess } from '../../src/storage/mysql/access.ts';
 
 export interface TaskRan {
   readonly code: number | null;

@@ -5,7 +5,7 @@ import { messageOf } from '../../base/errors.ts';
 import { storageEnabled } from '../../config/feature-switches.ts';
 import { ConfigurationError } from '../../config/load.ts';
 import type { TaskConfiguration } from '../../config/schema.ts';
-import type { MysqlAccess } from '../../storage/mysql/pool.ts';
+import type { MysqlAccess } from '../../storage/mysql/access.ts';
 import { statementsOf } from '../../storage/mysql/schema/migration-files.ts';
 import { type CloneReport, cloneDatabase } from '../../storage/mysql/tasks/clone.ts';
 import { maskedValues } from '../../storage/sensitive.ts';

@@ -1,7 +1,7 @@
 import { systemClock } from '../../base/clock.ts';
 import { requireStorage } from '../../config/feature-switches.ts';
 import type { Configuration } from '../../config/schema.ts';
-import type { MysqlAccess } from '../../storage/mysql/pool.ts';
+import type { MysqlAccess } from '../../storage/mysql/access.ts';
 import {
   createDatabase,
   type MigrateOptions,

@@ -1,43 +1,14 @@
-import type { Socket } from 'node:net';
-import {
-  createPool,
-  type Pool,
-  type PoolConnection,
-  type PoolOptions,
-  type ResultSetHeader,
-  type RowDataPacket,
-  type SslOptions,
-} from 'mysql2/promise';
+import type { PoolConnection, ResultSetHeader, RowDataPacket } from 'mysql2/promise';
 import { onAbort } from '../../base/abort.ts';
 import type { Clock } from '../../base/clock.ts';
 import { CodedError } from '../../base/errors.ts';
 import { ReadEndedError, StorageAccessDeniedError } from '../errors.ts';
+import { type MysqlAccess, passwordOf } from './access.ts';
 import { Committed } from './committed.ts';
-import { Calls, hangUp, hangUpLater, socketOf } from './deadline.ts';
+import { Calls, hangUp } from './deadline.ts';
+import { CONNECT_TIMEOUT_MS, endQuietly, type Generation, newGeneration } from './generation.ts';
 import { isConnectionLost, translateMysqlError } from './mysql-errors.ts';
-
-/** Encrypted, and only to a server that proves its host name. */
-export interface TlsOptions {
-  /** PEM of the authorities to trust; those that Node trusts where it is missing. */
-  readonly ca?: string;
-}
-
-export interface MysqlAccess {
-  readonly host: string;
-  readonly port: number;
-  readonly user: string;
-  /** A function is asked again from time to time and whenever the login is refused, so a secret can be rotated. */
-  readonly password: string | (() => string);
-  readonly database: string;
-  /** Plain text where it is missing. */
-  readonly tls?: TlsOptions;
-  /** Milliseconds until a connection counts as impossible; 10,000 where it is missing. */
-  readonly connectTimeoutMs?: number;
-  /** Milliseconds until a server that does not answer counts as hung; 30,000 where it is missing. */
-  readonly readTimeoutMs?: number;
-  /** Milliseconds a statement waits for the locks of others, in whole seconds; 10,000 where it is missing. */
-  readonly lockTimeoutMs?: number;
-}
+import { serverLimits, sessionSetup, TRACK_COMMITS } from './session-setup.ts';
 
 /** A cluster, and the database that it stores its objects in. */
 export interface ClusterIdentity {
@@ -58,16 +29,6 @@ export interface MysqlOptions extends MysqlAccess {
   readonly cluster?: (() => Promise<ClusterIdentity>) | undefined;
 }
 
-export function passwordOf({ password }: Pick<MysqlAccess, 'password'>): string {
-  return typeof password === 'string' ? password : password();
-}
-
-/** For the driver; without `verifyIdentity` it would accept the certificate of any host. */
-export function sslOptions({ tls }: Pick<MysqlOptions, 'tls'>): { readonly ssl?: SslOptions } {
-  if (tls === undefined) return {};
-  return { ssl: { ...tls, rejectUnauthorized: true, verifyIdentity: true, minVersion: 'TLSv1.2' } };
-}
-
 export type SqlParameter = string | number | boolean | null | Uint8Array;
 export type SqlRow = readonly unknown[];
 
@@ -80,49 +41,11 @@ export interface SqlSession {
   execute(sql: string, parameters?: readonly SqlParameter[]): Promise<number>;
 }
 
-/** A server that is there answers in a second; one behind a connection that is lost never does. */
-const CONNECT_TIMEOUT_MS = 10_000;
 /** A statement without an answer for this long means a hung server; the connection is given up. */
 export const READ_TIMEOUT_MS = 30_000;
-/** No transaction of ours holds its locks that long; one that waits longer is retried. */
-const LOCK_TIMEOUT_MS = 10_000;
 const KILL_TIMEOUT_MS = 5000;
-const KILLER_IDLE_MS = 10_000;
 /** How old the knowledge of the password may be. */
 const PASSWORD_AGE_MS = 5000;
-
-/**
- * No gap locks, so that replacing the labels of different objects never deadlocks; strict mode, so that nothing is
- * cut or coerced behind our back; one time zone; reads that are whole and end with their statement, and writes of many
- * rows. Whatever the server's defaults are, or what its administrator has set for each connection.
- */
-export function sessionSetup({ lockTimeoutMs = LOCK_TIMEOUT_MS }: Pick<MysqlAccess, 'lockTimeoutMs'>): string[] {
-  const lockWaitSeconds = Math.max(1, Math.round(lockTimeoutMs / 1000));
-  return [
-    'SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED',
-    `SET SESSION time_zone = '+00:00', innodb_lock_wait_timeout = ${lockWaitSeconds}, autocommit = 1, ` +
-      'sql_select_limit = 18446744073709551615, sql_safe_updates = 0, sql_big_selects = 1, unique_checks = 1, ' +
-      "sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION,ERROR_FOR_DIVISION_BY_ZERO,NO_ZERO_DATE,NO_ZERO_IN_DATE'",
-  ];
-}
-
-/**
- * A statement whose caller gives up ends at the server too, after three quarters of the wait, so that the connection
- * survives. MySQL limits reads only. Each server takes the other's setting for a comment. A connection that the network
- * lost says nothing to the server, which would keep the locks of its transaction for eight hours: it ends a silent one,
- * later than the pool closes what is idle.
- */
-function serverLimits(readTimeoutMs: number): string {
-  const limitMs = Math.max(1, Math.floor(readTimeoutMs * 0.75));
-  const silentSeconds = Math.ceil((3 * readTimeoutMs) / 1000);
-  return (
-    `SET SESSION wait_timeout = ${silentSeconds} ` +
-    `/*!80000 , max_execution_time = ${limitMs} */ /*M!100101 , max_statement_time = ${limitMs / 1000} */`
-  );
-}
-
-/** With the answer to a commit MySQL then says under which number; MariaDB does not know the setting. */
-const TRACK_COMMITS = 'SET SESSION session_track_gtids = OWN_GTID';
 
 interface ConnectionFacts {
   readonly openedAt: number;
@@ -133,21 +56,6 @@ interface ConnectionFacts {
 interface CommitAnswer extends ResultSetHeader {
   readonly stateChanges?: { readonly gtids?: readonly string[] };
 }
-
-/** Connections that were made with the same password to the same server. */
-interface Generation {
-  readonly pool: Pool;
-  /** One connection more, made when it is needed, by which statements on the others are ended. */
-  readonly killer: Pool;
-  readonly password: string;
-  /** Of the connections that were made and are not closed yet. */
-  readonly sockets: Set<Socket>;
-  /** Connections in use or asked for. */
-  users: number;
-}
-
-/** How long a pool has to close its connections. */
-const CLOSE_MS = 1000;
 
 /** The server became a replica: what it was connected to for writing is now another one. */
 const READ_ONLY_ERRORS: ReadonlySet<number | undefined> = new Set([1290, 1792, 1836]);
@@ -171,7 +79,7 @@ export class MysqlPool {
     this.#clock = clock;
     this.#readTimeoutMs = options.readTimeoutMs ?? READ_TIMEOUT_MS;
     this.#passwordReadAt = clock.monotonicMs();
-    this.#current = newGeneration(options, passwordOf(options));
+    this.#current = this.#newGeneration(passwordOf(options));
   }
 
   /** Connections in use or waited for. */
@@ -285,9 +193,13 @@ export class MysqlPool {
     return true;
   }
 
+  #newGeneration(password: string): Generation {
+    return newGeneration({ ...this.#options, readTimeoutMs: this.#readTimeoutMs }, password);
+  }
+
   #renew(generation: Generation, password: string): void {
     if (generation !== this.#current) return;
-    this.#current = newGeneration(this.#options, password);
+    this.#current = this.#newGeneration(password);
     if (generation.users === 0) void endQuietly(generation);
   }
 
@@ -345,62 +257,6 @@ export class MysqlPool {
 /** The connection is as good as before where the server has said no, and broken where it has not. */
 function ignoreRefusal(error: unknown): void {
   if ((error as { readonly sqlMessage?: string }).sqlMessage === undefined) throw error;
-}
-
-function newGeneration(options: MysqlOptions, password: string): Generation {
-  const { maxOpenConns: connectionLimit, maxIdleConns: maxIdle } = options;
-  const sockets = new Set<Socket>();
-  const open = (size: PoolSize): Pool => newPool(options, password, size, sockets);
-  const idleTimeout = 2 * (options.readTimeoutMs ?? READ_TIMEOUT_MS);
-  const pool = open({ connectionLimit, maxIdle, idleTimeout });
-  const killer = open({ connectionLimit: 1, maxIdle: 0, idleTimeout: KILLER_IDLE_MS });
-  return { pool, killer, password, sockets, users: 0 };
-}
-
-type PoolSize = Pick<PoolOptions, 'connectionLimit' | 'maxIdle' | 'idleTimeout'>;
-
-function newPool(options: MysqlOptions, password: string, size: PoolSize, sockets: Set<Socket>): Pool {
-  const pool = createPool({
-    host: options.host,
-    port: options.port,
-    user: options.user,
-    password,
-    database: options.database,
-    ...sslOptions(options),
-    ...size,
-    connectTimeout: options.connectTimeoutMs ?? CONNECT_TIMEOUT_MS,
-    enableKeepAlive: true,
-    charset: 'utf8mb4_bin',
-    timezone: 'Z',
-    dateStrings: true,
-    jsonStrings: true,
-    supportBigNumbers: true,
-    bigNumberStrings: true,
-    rowsAsArray: true,
-    // The driver's default counts matched rows; then an upsert that changed nothing looks like an insert.
-    flags: ['-FOUND_ROWS'],
-    maxPreparedStatements: 400,
-    // A stack recorded for each statement costs more than sending a small one.
-    trace: false,
-  });
-  pool.on('connection', (connection) => {
-    const socket = socketOf(connection);
-    if (socket === undefined) return;
-    sockets.add(socket);
-    socket.once('close', () => sockets.delete(socket));
-  });
-  return pool;
-}
-
-/**
- * Its connections may be broken already, and no call waits for them; a server that does not answer is given up after a
- * while.
- */
-async function endQuietly({ pool, killer, sockets }: Generation): Promise<void> {
-  const calls = new Calls();
-  const ended = Promise.all([pool.end(), killer.end()]);
-  await calls.answered(ended, CLOSE_MS, () => undefined).catch(() => undefined);
-  for (const socket of sockets) hangUpLater(socket);
 }
 
 /**

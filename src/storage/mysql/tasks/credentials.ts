@@ -4,9 +4,9 @@
 import { type Connection, createConnection, type RowDataPacket } from 'mysql2/promise';
 import { CodedError } from '../../../base/errors.ts';
 import { StorageAccessDeniedError } from '../../errors.ts';
+import { type MysqlAccess, passwordOf, sslOptions } from '../access.ts';
 import { Calls, hangUp } from '../deadline.ts';
 import { translateMysqlError } from '../mysql-errors.ts';
-import { type MysqlAccess, passwordOf, sslOptions } from '../pool.ts';
 import { connectionOf, SHOW_CONNECTIONS } from './gate-control.ts';
 
 export interface Credentials {

@@ -3,8 +3,9 @@
 import { randomUUID } from 'node:crypto';
 import { CodedError, messageOf } from '../../../base/errors.ts';
 import { StorageSchemaMissingError } from '../../errors.ts';
+import type { MysqlAccess } from '../access.ts';
 import { translateMysqlError } from '../mysql-errors.ts';
-import type { MysqlAccess, SqlSession } from '../pool.ts';
+import type { SqlSession } from '../pool.ts';
 import { refuseOldServer } from '../server-version.ts';
 import { type MigrationConnection, openMigrationConnection, takeLock } from './migration-connection.ts';
 import {

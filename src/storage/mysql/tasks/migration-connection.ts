@@ -3,8 +3,10 @@
 import { type Connection, createConnection, type ResultSetHeader, type RowDataPacket } from 'mysql2/promise';
 import { sha256Hex } from '../../../base/hash.ts';
 import { TaskLockedError } from '../../errors.ts';
+import { type MysqlAccess, passwordOf, sslOptions } from '../access.ts';
 import { Calls, hangUp } from '../deadline.ts';
-import { type MysqlAccess, passwordOf, type SqlParameter, type SqlSession, sessionSetup, sslOptions } from '../pool.ts';
+import type { SqlParameter, SqlSession } from '../pool.ts';
+import { sessionSetup } from '../session-setup.ts';
 
 export interface MigrationConnection extends SqlSession {
   /** A statement as it stands, without parameters: DDL, which cannot be prepared. */

@@ -1,0 +1,38 @@
+// What is set for each connection to MySQL, whatever its server sets by itself.
+import type { MysqlAccess } from './access.ts';
+
+/** No transaction of ours holds its locks that long; one that waits longer is retried. */
+const LOCK_TIMEOUT_MS = 10_000;
+
+/**
+ * No gap locks, so that replacing the labels of different objects never deadlocks; strict mode, so that nothing is
+ * cut or coerced behind our back; one time zone; reads that are whole and end with their statement, and writes of many
+ * rows. Whatever the server's defaults are, or what its administrator has set for each connection.
+ */
+export function sessionSetup({ lockTimeoutMs = LOCK_TIMEOUT_MS }: Pick<MysqlAccess, 'lockTimeoutMs'>): string[] {
+  const lockWaitSeconds = Math.max(1, Math.round(lockTimeoutMs / 1000));
+  return [
+    'SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED',
+    `SET SESSION time_zone = '+00:00', innodb_lock_wait_timeout = ${lockWaitSeconds}, autocommit = 1, ` +
+      'sql_select_limit = 18446744073709551615, sql_safe_updates = 0, sql_big_selects = 1, unique_checks = 1, ' +
+      "sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION,ERROR_FOR_DIVISION_BY_ZERO,NO_ZERO_DATE,NO_ZERO_IN_DATE'",
+  ];
+}
+
+/**
+ * A statement whose caller gives up ends at the server too, after three quarters of the wait, so that the connection
+ * survives. MySQL limits reads only. Each server takes the other's setting for a comment. A connection that the network
+ * lost says nothing to the server, which would keep the locks of its transaction for eight hours: it ends a silent one,
+ * later than the pool closes what is idle.
+ */
+export function serverLimits(readTimeoutMs: number): string {
+  const limitMs = Math.max(1, Math.floor(readTimeoutMs * 0.75));
+  const silentSeconds = Math.ceil((3 * readTimeoutMs) / 1000);
+  return (
+    `SET SESSION wait_timeout = ${silentSeconds} ` +
+    `/*!80000 , max_execution_time = ${limitMs} */ /*M!100101 , max_statement_time = ${limitMs / 1000} */`
+  );
+}
+
+/** With the answer to a commit MySQL then says under which number; MariaDB does not know the setting. */
+export const TRACK_COMMITS = 'SET SESSION session_track_gtids = OWN_GTID';
