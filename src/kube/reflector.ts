@@ -20,18 +20,19 @@
 //
 // The version advances only after the sink took the event, so a stream that breaks anywhere never skips one. What a
 // list shows is applied at once; what it no longer shows is removed only when the list is complete.
-import { isAborted, onAbort } from '../base/abort.ts';
-import { backoffMs } from '../base/backoff.ts';
+import { isAborted } from '../base/abort.ts';
 import { type Clock, sleep } from '../base/clock.ts';
 import { messageOf } from '../base/errors.ts';
 import type { Logger } from '../base/logger.ts';
 import type { Watchdog, WatchedWork } from '../base/watchdog.ts';
 import type { KubeClient, Resource, Selection, WatchEvent, WatchOptions } from './client.ts';
-import { isKubeError, KubeError } from './errors.ts';
+import { isKubeError } from './errors.ts';
 import { type Interruption, InterruptionWatch } from './interruption.ts';
 import { oneAhead, pagesOf } from './pages.ts';
 import { isNewer } from './resource-version.ts';
+import { RetryPace } from './retry-pace.ts';
 import { SeenHistory } from './seen-history.ts';
+import { SupervisedCall, unwatched } from './supervised-call.ts';
 import type { WatchedObject } from './watched-object.ts';
 
 /** Takes what the reflector sees. Changes are taken at once; a list waits for the sink. */
@@ -69,12 +70,6 @@ const MIN_WATCH_SECONDS = 300;
 const SHORT_WATCH_MS = 1000;
 /** To restore etcd all API servers are stopped and started, which takes longer than this. */
 const UNHEARD_MS = 2000;
-const backoff = { baseMs: 800, capMs: 30_000, jitter: 1 };
-/** A server that fails at once is down or starting: it costs nothing to ask it again soon, and it is back soon. */
-const AT_ONCE_MS = 1000;
-const AT_ONCE_CAP_MS = 5000;
-/** Without trouble for this long, the backoff starts from the beginning. */
-const BACKOFF_RESET_MS = 120_000;
 const NOT_INSTALLED_WAIT_MS = 2000;
 /** How often a list that goes on is worth a line in the log. */
 const LIST_TOLD_MS = 10_000;
@@ -100,17 +95,15 @@ type WatchEnd = 'watch-again' | 'list-again' | 'list-at-once';
 export class Reflector {
   readonly #options: ReflectorOptions;
   readonly #seen = new SeenHistory();
-  #failures = 0;
-  #lastFailureMs = Number.NEGATIVE_INFINITY;
-  /** When the server was asked for what is under way. */
-  #askedMs = 0;
+  readonly #pace: RetryPace;
   /** When the server was last known to be at work. */
   #heardMs = 0;
   readonly #interruptions: InterruptionWatch;
 
   constructor(options: ReflectorOptions) {
     this.#options = options;
-    const { clock, logger, watchdog, resource } = options;
+    const { clock, logger, watchdog, resource, random = Math.random } = options;
+    this.#pace = new RetryPace(clock, random);
     this.#interruptions = new InterruptionWatch({ clock, logger, watchdog, plural: resource.plural });
   }
 
@@ -131,7 +124,7 @@ export class Reflector {
         await this.#list(signal);
         let end = await this.#watch(signal);
         while (!isAborted(signal) && end === 'watch-again') end = await this.#resume(signal);
-        if (end === 'list-again') await this.#pace(signal);
+        if (end === 'list-again') await this.#pace.followUp(signal);
       } catch (error) {
         if (!isAborted(signal)) await this.#recover(error, signal);
       }
@@ -140,10 +133,10 @@ export class Reflector {
   }
 
   async #list(signal: AbortSignal): Promise<void> {
-    const { client, clock, resource, sink, selection = {} } = this.#options;
+    const { client, resource, sink, selection = {} } = this.#options;
     const call = this.#supervise('list', LIST_SILENCE_MS, signal);
     const pages = pagesOf(client, resource, { ...selection, consistency: 'one-version' }, call.signal);
-    this.#askedMs = clock.monotonicMs();
+    this.#pace.asks();
     this.#seen.listStarts();
     sink.listStarts();
     const tellSlow = this.#slowListTeller();
@@ -197,9 +190,8 @@ export class Reflector {
 
   /** Watches on, unless the server may not have what was seen any more. */
   async #resume(signal: AbortSignal): Promise<WatchEnd> {
-    const { client, clock, resource, selection = {} } = this.#options;
-    this.#askedMs = clock.monotonicMs();
-    if (this.#askedMs - this.#heardMs > UNHEARD_MS) return 'list-at-once';
+    const { client, resource, selection = {} } = this.#options;
+    if (this.#pace.asks() - this.#heardMs > UNHEARD_MS) return 'list-at-once';
     try {
       const found = await this.#seen.compare((one) => client.newest(resource, { ...selection, ...one }, signal));
       if (found.history === 'another') this.#noteWentBack(found.from, found.to);
@@ -226,8 +218,7 @@ export class Reflector {
 
   async #watch(signal: AbortSignal): Promise<WatchEnd> {
     const { client, clock, resource } = this.#options;
-    const started = clock.monotonicMs();
-    this.#askedMs = started;
+    const started = this.#pace.asks();
     let events = 0;
     const options = this.#watchOptions();
     // The watchdog is sooner than the connection's own deadline, which it is to name.
@@ -273,11 +264,11 @@ export class Reflector {
     // A server that closes at once, again and again, must not be asked in a tight loop.
     if (tookMs >= SHORT_WATCH_MS) return 'watch-again';
     if (events > 0) {
-      await this.#pace(signal);
+      await this.#pace.followUp(signal);
       return 'watch-again';
     }
     this.#interruptions.failed('the API server ends each watch at once');
-    await this.#wait(signal, undefined);
+    await this.#pace.wait(signal, undefined);
     return 'watch-again';
   }
 
@@ -322,8 +313,8 @@ export class Reflector {
     }
     const resumable = isKubeError(error, 'Unavailable') || isKubeError(error, 'TooManyRequests');
     if (!resumable) throw error;
-    if (this.#isNews()) logger.info({ resource: resource.plural, err: error }, 'The watch broke; resuming it');
-    await this.#wait(signal, error);
+    if (this.#pace.isNews()) logger.info({ resource: resource.plural, err: error }, 'The watch broke; resuming it');
+    await this.#pace.wait(signal, error);
     // A server that is too busy is at work.
     if (isKubeError(error, 'TooManyRequests')) this.#hear();
     return 'watch-again';
@@ -340,79 +331,11 @@ export class Reflector {
     }
     this.#interruptions.failed(messageOf(error));
     // The version a page continues from is gone: start over at once, that is no failure of the server.
-    if (isKubeError(error, 'Expired') && this.#isNews()) {
-      this.#noteFailure();
+    if (isKubeError(error, 'Expired') && this.#pace.isNews()) {
+      this.#pace.noteFailure();
       return;
     }
-    if (this.#isNews()) logger.warn({ resource: resource.plural, err: error }, 'List failed; trying again');
-    await this.#wait(signal, error);
-  }
-
-  /** What happens once is followed up at once; what happens again and again waits longer each time. */
-  async #pace(signal: AbortSignal): Promise<void> {
-    if (this.#isNews()) this.#noteFailure();
-    else await this.#wait(signal, undefined);
-  }
-
-  async #wait(signal: AbortSignal, error: unknown): Promise<void> {
-    const { clock, random = Math.random } = this.#options;
-    const asked = error instanceof KubeError ? (error.retryAfterMs ?? 0) : 0;
-    this.#isNews();
-    const failedAtOnce = isKubeError(error, 'Unavailable') && clock.monotonicMs() - this.#askedMs < AT_ONCE_MS;
-    const pace = failedAtOnce ? { ...backoff, capMs: AT_ONCE_CAP_MS } : backoff;
-    const delay = Math.max(asked, backoffMs(pace, this.#failures, random));
-    this.#noteFailure();
-    await sleep(clock, delay, signal);
-  }
-
-  /** Whether this is the first failure in a while; forgets older ones. */
-  #isNews(): boolean {
-    if (this.#options.clock.monotonicMs() - this.#lastFailureMs > BACKOFF_RESET_MS) this.#failures = 0;
-    return this.#failures === 0;
-  }
-
-  #noteFailure(): void {
-    this.#failures += 1;
-    this.#lastFailureMs = this.#options.clock.monotonicMs();
-  }
-}
-
-/** For work that no watchdog knows. */
-const unwatched: WatchedWork = { progress: () => undefined, done: () => undefined };
-
-/** A call that the watchdog breaks off where nothing arrives in time. */
-class SupervisedCall {
-  readonly #register: (breakOff: () => void) => WatchedWork;
-  readonly #stop = new AbortController();
-  readonly #release: () => void;
-  #work = unwatched;
-
-  constructor(register: (breakOff: () => void) => WatchedWork, signal: AbortSignal) {
-    this.#register = register;
-    this.#release = onAbort(signal, () => this.#stop.abort());
-  }
-
-  get signal(): AbortSignal {
-    return this.#stop.signal;
-  }
-
-  /** The server's time begins. */
-  expect(): void {
-    this.#work = this.#register(() => this.#stop.abort());
-  }
-
-  progress(): void {
-    this.#work.progress();
-  }
-
-  answered(): void {
-    this.#work.done();
-  }
-
-  /** To be called however it ended. */
-  end(): void {
-    this.#work.done();
-    this.#stop.abort();
-    this.#release();
+    if (this.#pace.isNews()) logger.warn({ resource: resource.plural, err: error }, 'List failed; trying again');
+    await this.#pace.wait(signal, error);
   }
 }
