@@ -4,11 +4,10 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { aManifest, Cluster, kind } from '../support/cluster.ts';
 import { eventually } from '../support/eventually.ts';
+import { MODELS, PATH } from '../support/query/stored-models.ts';
 import { type QueryServer, startQueryServer } from '../support/query-server.ts';
 import { useBundle } from '../support/use-bundle.ts';
 
-const MODELS = 'models.stored.michelangelo.api';
-const PATH = '/apis/stored.michelangelo.api/v2';
 const model = kind('Model');
 
 describe('objects that are in MySQL only, under plain kubectl', () => {

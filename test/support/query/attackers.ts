@@ -5,8 +5,8 @@ import type { Bundle } from '../../../hack/local/bundle.ts';
 import type { ApiServer } from '../api-server.ts';
 import { type HttpsAnswer, httpsGet, httpsPost } from '../https-get.ts';
 import type { QueryServer } from '../query-server.ts';
+import { PATH } from './stored-models.ts';
 
-const PATH = '/apis/stored.michelangelo.api/v2';
 const HOME = 'users';
 
 export interface QueryUser {
