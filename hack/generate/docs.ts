@@ -62,7 +62,7 @@ function kindsPage(kinds: readonly KindDefinition[]): string {
   return `${notice('src/kinds/catalogue.ts')}# Kinds
 
 Group \`michelangelo.api\`, version \`v2\`, all namespaced. Each kind has three tables: the main one and, with the endings
-\`_labels\` and \`_annotations\`, one row per label and annotation. Optional kinds are ingested only when
+\`_labels\` and \`_annotations\`, one row per label and annotation; owner references stand beside the labels. Optional kinds are ingested only when
 \`ingester.kinds\` names them beside the others and the component \`config/components/kinds/<plural>\` gives the bundle the
 rights and the rules for them; their definitions are in \`crds/optional\`. Immutable kinds are evicted only with
 \`ingester.evictImmutableKinds\`. In databases of the original's first release the names of tables have no underscores

@@ -21,6 +21,7 @@ interface Named {
 export interface AggregateRequest extends ListRequest {
   readonly groupBy: readonly Named[];
   readonly figures: readonly (Named & Pick<Figure, 'figure'>)[];
+  readonly approximate: boolean;
 }
 
 const shortNames = [
@@ -34,6 +35,7 @@ export function parseAggregate(query: URLSearchParams): AggregateRequest {
     [...new Set(words(query.get(parameter) ?? ''))].map((name) => ({ name, field: fieldOf(name) }));
   return {
     ...parseListRequest(query, 'aggregate'),
+    approximate: query.get('approximate') === 'true',
     groupBy: named('groupBy'),
     figures: figures.flatMap((figure) => named(figure).map((one) => ({ ...one, figure }))),
   };
@@ -55,19 +57,21 @@ export function aggregateQuery(
     groupBy: asked.groupBy.map(({ field }) => field),
     figures: asked.figures,
     ...(asked.limit === undefined ? {} : { limit: asked.limit }),
+    approximate: asked.approximate ? 'yes' : 'no',
   };
 }
 
 export function aggregateDocument(
-  { groupBy, figures: asked }: AggregateRequest,
+  { groupBy, figures: asked, approximate }: AggregateRequest,
   resourceVersion: string,
-  { groups, more }: Aggregate,
+  { groups, more, oneIn }: Aggregate,
 ): JsonObject {
   return {
     kind: 'StoredAggregate',
     apiVersion: STORED_GROUP_VERSION,
     metadata: { resourceVersion },
     truncated: more === 'some',
+    ...(approximate ? { oneIn } : {}),
     items: groups.map(({ key, count, figures: values }) => {
       const valuesOf = (figure: Figure['figure']): readonly (readonly [string, AggregateValue])[] =>
         asked.flatMap((one, index) => (one.figure === figure ? [[one.name, values[index] ?? null] as const] : []));

@@ -7,7 +7,8 @@
 import type { KindDefinition } from '../api/kind.ts';
 import type { FieldError } from '../base/errors.ts';
 import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../base/json.ts';
-import type { Condition, FieldValue, LabelRequirement } from '../storage/list-query.ts';
+import type { Condition, FieldCondition, FieldValue, LabelRequirement } from '../storage/list-query.ts';
+import { ownerRequirement } from '../storage/owners.ts';
 
 /** In the order of the numbers of the enum, from 1 on. */
 const operators = [
@@ -156,12 +157,13 @@ class OperationReader {
     const criterion = this.#read(value, path);
     if (criterion === undefined) return undefined;
     const label = labelKeyOf(criterion.field);
-    if (label === undefined) return conditionOf(criterion);
+    const requirement =
+      label === undefined ? ownerRequirement(conditionOf(criterion)) : requirementOf(label, criterion);
+    if (label === undefined && requirement === undefined) return conditionOf(criterion);
     if (!all) {
-      this.#wrong(path, 'a label can be asked for only where all criteria must hold');
+      this.#wrong(path, 'a label or an owner can be asked for only where all criteria must hold');
       return;
     }
-    const requirement = requirementOf(label, criterion);
     if (requirement === undefined) {
       this.#wrong(path, 'a label is EQUAL, NOT_EQUAL, IN, NOT_IN, IS_NULL or IS_NOT_NULL');
       return;
@@ -230,7 +232,7 @@ function isList(given: JsonValue | undefined): boolean {
   return Array.isArray(isJsonObject(given) ? given['value'] : given);
 }
 
-function conditionOf({ field, operator, values }: Criterion): Condition {
+function conditionOf({ field, operator, values }: Criterion): FieldCondition {
   switch (operator) {
     case 'IS_NULL':
       return { field, operator: 'isNull' };

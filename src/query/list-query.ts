@@ -71,9 +71,9 @@ function bound(
 export function selection(
   { kind, namespace }: Collection,
   among: readonly string[] | undefined,
-  { labels, where, uid, owner }: ListRequest,
+  { labels, annotations, where, uid, owner }: ListRequest,
   more: readonly Condition[] = [],
-): Pick<ListQuery, 'namespace' | 'namespaces' | 'labels' | 'where'> {
+): Pick<ListQuery, 'namespace' | 'namespaces' | 'labels' | 'annotations' | 'where'> {
   const conditions: readonly Condition[] = [
     ...where,
     ...(uid === undefined ? [] : [{ field: 'metadata.uid', operator: '=', value: uid } as const]),
@@ -85,6 +85,7 @@ export function selection(
     ...(among === undefined ? {} : { namespaces: among }),
     ...(conditions.length === 0 ? {} : { where: { all: conditions } }),
     labels,
+    ...(annotations.length === 0 ? {} : { annotations }),
   };
 }
 

@@ -2,7 +2,8 @@
 // known, or means nothing where it is given, is refused: ignoring it would answer another question than was asked.
 import type { Condition, FieldValue, LabelRequirement, Order } from '../storage/list-query.ts';
 import { escapedPattern } from '../storage/list-query.ts';
-import { parseFieldSelector, parseLabelSelector } from '../storage/selectors.ts';
+import { splitOwners } from '../storage/owners.ts';
+import { parseAnnotationSelector, parseFieldSelector, parseLabelSelector } from '../storage/selectors.ts';
 import { QueryError } from './errors.ts';
 import type { IncludeObject } from './table.ts';
 import { whereConditions } from './where.ts';
@@ -24,7 +25,9 @@ export interface ListRequest {
   /** Objects to pass over first. */
   readonly offset: number;
   readonly continue: string | undefined;
+  /** Of labels and of owners. */
   readonly labels: readonly LabelRequirement[];
+  readonly annotations: readonly LabelRequirement[];
   /** All of them hold. */
   readonly where: readonly Condition[];
   readonly source: Source;
@@ -75,6 +78,7 @@ const known: Readonly<Record<string, readonly Asked[]>> = {
   continue: ['list'],
   labelSelector: [...selecting, ...watched],
   fieldSelector: [...selecting, ...watched],
+  annotationSelector: ['list', 'aggregate'],
   source: ['list', 'aggregate', ...watched],
   orderBy: ['list'],
   namePrefix: [...many, 'aggregate'],
@@ -97,6 +101,7 @@ const known: Readonly<Record<string, readonly Asked[]>> = {
   min: ['aggregate'],
   max: ['aggregate'],
   p50: ['aggregate'],
+  approximate: ['aggregate'],
   watch: [...everywhere, ...watched],
   sendInitialEvents: watched,
   dryRun: ['deletion'],
@@ -110,12 +115,13 @@ const PARAMETER = 'param.';
 export function parseListRequest(query: URLSearchParams, asked: Asked): ListRequest {
   if (asked !== 'watch') refuseWatch(query);
   const reader = new ParameterReader(query, asked);
-  const { source, fields } = selected(query, reader, asked);
+  const { source, fields, owners } = selected(query, reader, asked);
   const request: ListRequest = {
     limit: reader.number('limit'),
     offset: 0,
     continue: reader.text('continue'),
-    labels: parseLabelSelector(query.get('labelSelector') ?? ''),
+    labels: [...parseLabelSelector(query.get('labelSelector') ?? ''), ...owners],
+    annotations: parseAnnotationSelector(query.get('annotationSelector') ?? ''),
     where: [
       ...fields,
       ...timeRanges((name) => reader.text(name)),
@@ -134,28 +140,30 @@ export function parseListRequest(query: URLSearchParams, asked: Asked): ListRequ
     includeObject: reader.oneOf('includeObject', ['None', 'Metadata', 'Object'], 'Metadata'),
   };
   reader.oneOf('resourceVersionMatch', ['', 'NotOlderThan'], '');
+  reader.oneOf('approximate', ['true', 'false'], 'false');
   reader.finish();
   return request;
 }
 
+interface Selected extends ReturnType<typeof splitOwners> {
+  readonly source: Source;
+}
+
 /** `source` may be a field too, because clients such as kubectl send no parameters of their own. */
-function selected(
-  query: URLSearchParams,
-  reader: ParameterReader,
-  asked: Asked,
-): { readonly source: Source; readonly fields: readonly Condition[] } {
+function selected(query: URLSearchParams, reader: ParameterReader, asked: Asked): Selected {
   // Which cluster was meant is known by now.
-  const all = parseFieldSelector(query.get('fieldSelector') ?? '');
-  const fields = all.filter(({ field }) => field !== 'cluster');
+  const given = parseFieldSelector(query.get('fieldSelector') ?? '').filter(({ field }) => field !== 'cluster');
+  // A watch refuses what it does not look at.
+  const { owners, fields } = asked === 'watch' ? { owners: [], fields: given } : splitOwners(given);
   const [chosen, ...more] =
     known['source']?.includes(asked) === true ? fields.filter(({ field }) => field === 'source') : [];
   const parameter = reader.oneOf('source', sources, 'present');
-  if (chosen === undefined) return { source: parameter, fields };
+  if (chosen === undefined) return { source: parameter, fields, owners };
   const value = 'value' in chosen && chosen.operator === '=' ? chosen.value : undefined;
   const source = sources.find((each) => each === value);
   if (source === undefined) reader.problem(`the field source is one of ${sources.join(', ')}, with =`);
   if (more.length > 0 || reader.text('source') !== undefined) reader.problem('source is given more than once');
-  return { source: source ?? parameter, fields: fields.filter(({ field }) => field !== 'source') };
+  return { source: source ?? parameter, fields: fields.filter(({ field }) => field !== 'source'), owners };
 }
 
 /** For the paths that take no parameters but those that every client sends. */

@@ -5,7 +5,8 @@ import type { FieldError } from '../base/errors.ts';
 import { formatFieldErrors } from '../base/errors.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../base/json.ts';
 import { isFieldValue, type Order } from '../storage/list-query.ts';
-import { parseFieldSelector, parseLabelSelector } from '../storage/selectors.ts';
+import { splitOwners } from '../storage/owners.ts';
+import { parseAnnotationSelector, parseFieldSelector, parseLabelSelector } from '../storage/selectors.ts';
 import { fieldNameOf, readOperation } from './criteria.ts';
 import { QueryError } from './errors.ts';
 import { type ListRequest, named, rangeNames, sources, type TemplateCall, timeRanges } from './list-request.ts';
@@ -16,6 +17,7 @@ const known = [
   'kind',
   'labelSelector',
   'fieldSelector',
+  'annotationSelector',
   'source',
   'namePrefix',
   'where',
@@ -45,12 +47,14 @@ export function parseSearch(body: unknown, kind: KindDefinition): ListRequest {
   const reader = new BodyReader(body);
   const { labels, where } = reader.operation(kind);
   const pagination = reader.pagination();
+  const { owners, fields } = splitOwners(parseFieldSelector(reader.text('fieldSelector') ?? ''));
   const request: ListRequest = {
     ...pagination,
     continue: reader.text('continue'),
-    labels: [...parseLabelSelector(reader.text('labelSelector') ?? ''), ...labels],
+    labels: [...parseLabelSelector(reader.text('labelSelector') ?? ''), ...owners, ...labels],
+    annotations: parseAnnotationSelector(reader.text('annotationSelector') ?? ''),
     where: [
-      ...parseFieldSelector(reader.text('fieldSelector') ?? ''),
+      ...fields,
       ...timeRanges((name) => reader.text(name)),
       ...named(reader.text('namePrefix')),
       ...whereConditions(reader.text('where')),

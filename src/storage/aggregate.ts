@@ -17,7 +17,7 @@ export interface Figure {
 }
 
 export interface AggregateQuery
-  extends Pick<ListQuery, 'namespace' | 'namespaces' | 'labels' | 'where' | 'deleted' | 'states'> {
+  extends Pick<ListQuery, 'namespace' | 'namespaces' | 'labels' | 'annotations' | 'where' | 'deleted' | 'states'> {
   /**
    * Up to two fields, as in a condition; of a time its day or month in UTC: `metadata.creationTimestamp.day`. Without any,
    * everything is one group, also where nothing matches.
@@ -30,6 +30,11 @@ export interface AggregateQuery
    * missing value first; more than 1000 are refused.
    */
   readonly limit?: number;
+  /**
+   * Where there are many objects, look at one in so many of them and multiply what is counted; without `min` and `max`,
+   * which a part does not tell.
+   */
+  readonly approximate?: 'yes' | 'no';
 }
 
 /** Times are RFC 3339 with microseconds, a day is `2026-01-31`, a month `2026-01`. */
@@ -47,11 +52,15 @@ export interface Aggregate {
   readonly groups: readonly AggregateGroup[];
   /** Whether a limit left groups out. */
   readonly more: 'some' | 'none';
+  /** One in so many objects was looked at; 1 where it was each. */
+  readonly oneIn: number;
 }
 
 export const MAX_GROUPS = 1000;
 /** A median sorts everything that matches. */
 export const MAX_SORTED = 100_000;
+/** About as many are looked at for an approximate answer, and all where there are no more. */
+export const SAMPLED = 10_000;
 const MOST_KEYS = 2;
 const MOST_FIGURES = 8;
 
@@ -74,11 +83,14 @@ export interface AggregatePlan {
 
 /** Throws QueryUnsupportedError with what is supported. */
 export function aggregatePlan(kind: KindDefinition, query: AggregateQuery): AggregatePlan {
-  const { groupBy = [], figures: asked = [], limit } = query;
+  const { groupBy = [], figures: asked = [], limit, approximate } = query;
   if (groupBy.length > MOST_KEYS) throw new QueryUnsupportedError(`groups by more than ${MOST_KEYS} fields`, []);
   if (asked.length > MOST_FIGURES) throw new QueryUnsupportedError(`more than ${MOST_FIGURES} figures`, []);
   if (limit !== undefined && !(Number.isInteger(limit) && limit >= 1 && limit <= MAX_GROUPS)) {
     throw new QueryUnsupportedError(`a limit that is not from 1 to ${MAX_GROUPS} groups`, []);
+  }
+  if (approximate === 'yes' && asked.some(({ figure }) => figure !== 'p50')) {
+    throw new QueryUnsupportedError('approximate min or max', ['count', 'p50']);
   }
   return {
     keys: groupBy.map((name) => groupKey(kind, name)),
@@ -88,9 +100,12 @@ export function aggregatePlan(kind: KindDefinition, query: AggregateQuery): Aggr
 }
 
 /** The page as it was read, with one group more than fits where there are more. */
-export function wholeAggregate(groups: readonly AggregateGroup[], { limit }: AggregatePlan): Aggregate {
-  if (limit !== undefined) return { groups: groups.slice(0, limit), more: groups.length > limit ? 'some' : 'none' };
-  if (groups.length <= MAX_GROUPS) return { groups, more: 'none' };
+export function wholeAggregate(found: readonly AggregateGroup[], { limit }: AggregatePlan, oneIn = 1): Aggregate {
+  const groups = found.map((group) => ({ ...group, count: group.count * oneIn }));
+  if (limit !== undefined) {
+    return { groups: groups.slice(0, limit), more: groups.length > limit ? 'some' : 'none', oneIn };
+  }
+  if (groups.length <= MAX_GROUPS) return { groups, more: 'none', oneIn };
   throw new QueryUnsupportedError(
     `more than ${MAX_GROUPS} groups; ask for the largest with a limit, or for fewer objects`,
     [],

@@ -5,6 +5,7 @@ import { isJsonObject, type JsonObject } from '../base/json.ts';
 import { parseLossless } from '../base/lossless-json.ts';
 import type { MetadataChange, UpdateTarget } from './bulk.ts';
 import { DirectUpdateRefusedError, ObjectMissingError, VersionConflictError } from './errors.ts';
+import { ownerPairs } from './owners.ts';
 import type { RowState } from './row.ts';
 import { metadataProblems } from './selectors.ts';
 
@@ -18,6 +19,7 @@ export interface ChangedMetadata {
   readonly contentHash: string;
   readonly proto: Uint8Array;
   readonly labels: readonly (readonly [key: string, value: string])[];
+  readonly owners: readonly (readonly [key: string, value: string])[];
   readonly annotations: readonly (readonly [key: string, value: string])[];
 }
 
@@ -81,6 +83,7 @@ function changed(stored: StoredForUpdate, change: MetadataChange): ChangedMetada
     contentHash: contentHash(next),
     proto: change.encode(next),
     labels: Object.entries(labels),
+    owners: ownerPairs(next),
     annotations: Object.entries(annotations),
   };
 }

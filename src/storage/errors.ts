@@ -102,7 +102,7 @@ export class QueryUnsupportedError extends CodedError {
 
 /** A selector that is not written as Kubernetes writes them. */
 export class SelectorInvalidError extends CodedError {
-  constructor(kind: 'label' | 'field', what: string, at: number) {
+  constructor(kind: 'label' | 'annotation' | 'field', what: string, at: number) {
     super('STORAGE_SELECTOR_INVALID', `The ${kind} selector is not valid at character ${at + 1}: ${what}.`);
   }
 }

@@ -59,7 +59,13 @@ export interface ListQuery {
   readonly namespace?: string;
   /** Only these, at most 1024: those that a user may see. No part of what a continue token belongs to. */
   readonly namespaces?: readonly string[];
+  /** Of owners too, by `ownerRequirement` in owners.ts. */
   readonly labels?: readonly LabelRequirement[];
+  /**
+   * The same of annotations, which have no key of their own: each object that fulfils the rest is asked. More than 100,000
+   * are refused.
+   */
+  readonly annotations?: readonly LabelRequirement[];
   readonly where?: Condition;
   /**
    * The newest first, unless said otherwise; up to four fields. Equal values are ordered by uid, in the direction of the
@@ -88,9 +94,19 @@ export interface ListQuery {
 
 export const DEFAULT_LIMIT = 100;
 export const MAX_LIMIT = 1000;
+/** Where each object that fulfils the rest of a query has to be looked at. */
+export const MOST_LOOKED_AT = 100_000;
 export const newestFirst: Order = { field: 'metadata.creationTimestamp', direction: 'descending' };
 
 const MOST_ORDERS = 4;
+
+export function refuseLooking(): never {
+  throw new QueryUnsupportedError(
+    `an annotation of more than ${MOST_LOOKED_AT} objects, which has no key of its own; ask for fewer, by namespace, ` +
+      'label, field, owner or time',
+    [],
+  );
+}
 
 /** What a query is ordered by, the default applied. */
 export function ordersOf({ order = newestFirst }: ListQuery): readonly Order[] {

@@ -61,6 +61,9 @@ function parse(token: string): unknown {
 }
 
 function digestOf(query: ListQuery): string {
-  const { namespace, labels, where, deleted, states } = query;
-  return sha256Hex(JSON.stringify([namespace, labels, where, ordersOf(query), deleted, states])).slice(0, 16);
+  const { namespace, labels, annotations, where, deleted, states } = query;
+  return sha256Hex(JSON.stringify([namespace, labels, annotations, where, ordersOf(query), deleted, states])).slice(
+    0,
+    16,
+  );
 }

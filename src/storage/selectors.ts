@@ -17,7 +17,16 @@ const MOST_VALUES = 1024;
 
 /** All that must hold. The empty selector is the empty list. Throws SelectorInvalidError with the place. */
 export function parseLabelSelector(text: string): readonly LabelRequirement[] {
-  const reader = new TokenReader(text);
+  return parseRequirements(text, 'label');
+}
+
+/** The same of annotations, whose values are any text: what is no word stands in quotes, as a string of JSON. */
+export function parseAnnotationSelector(text: string): readonly LabelRequirement[] {
+  return parseRequirements(text, 'annotation');
+}
+
+function parseRequirements(text: string, of: 'label' | 'annotation'): readonly LabelRequirement[] {
+  const reader = new TokenReader(text, of);
   const requirements: LabelRequirement[] = [];
   if (reader.peek() === undefined) return requirements;
   let values = 0;
@@ -46,24 +55,36 @@ function readRequirement(reader: TokenReader): LabelRequirement {
   if (reader.take('in')) return { key, operator: 'in', values: readSet(reader) };
   if (reader.take('notin')) return { key, operator: 'notIn', values: readSet(reader) };
   if (reader.peek()?.text === '>' || reader.peek()?.text === '<') {
-    throw reader.problem('labels are compared as text, so > and < are not supported');
+    throw reader.problem(`${reader.of}s are compared as text, so > and < are not supported`);
   }
   return { key, operator: 'exists' };
 }
 
+const named = { label: 'a label', annotation: 'an annotation' } as const;
+
 function readKey(reader: TokenReader): string {
-  const key = reader.word('a label key');
-  if (isLabelKey(key)) return key;
-  throw reader.problem(`"${key}" is not a label key, such as team or example.com/team`);
+  const key = reader.word(`${named[reader.of]} key`);
+  if (isLabelKey(reader.of === 'label' ? key : key.toLowerCase())) return key;
+  throw reader.problem(`"${key}" is not ${named[reader.of]} key, such as team or example.com/team`);
 }
 
 /** Nothing at all is the empty value. */
 function readValue(reader: TokenReader): string {
   const next = reader.peek();
   if (next === undefined || [',', ')'].includes(next.text)) return '';
-  const value = reader.word('a label value');
+  const value = reader.word(`${named[reader.of]} value`);
+  if (reader.of === 'annotation') return value.startsWith('"') ? unquoted(reader, value) : value;
   if (isLabelValue(value)) return value;
   throw reader.problem(`"${value}" is not a label value: at most 63 letters, digits, "-", "_" and "."`);
+}
+
+function unquoted(reader: TokenReader, text: string): string {
+  try {
+    return String(JSON.parse(text));
+  } catch {
+    // What the parser says of it is of its own places.
+    throw reader.problem(`${text.slice(0, 100)} is not a text in quotes, as JSON has it`);
+  }
 }
 
 function readSet(reader: TokenReader): readonly string[] {
@@ -78,14 +99,21 @@ function readSet(reader: TokenReader): readonly string[] {
 }
 
 /** Words, and the signs between them. */
+const tokens = {
+  label: /==|!=|[=!(),<>]|[^\s=!(),<>]+/g,
+  annotation: /==|!=|[=!(),<>]|"(?:[^"\\]|\\.)*"|[^\s=!(),<>]+/gs,
+} as const;
+
 class TokenReader {
+  readonly of: 'label' | 'annotation';
   readonly #text: string;
   readonly #tokens: readonly Token[];
   #next = 0;
 
-  constructor(text: string) {
+  constructor(text: string, of: 'label' | 'annotation') {
+    this.of = of;
     this.#text = text;
-    this.#tokens = [...text.matchAll(/==|!=|[=!(),<>]|[^\s=!(),<>]+/g)].map((match) => ({
+    this.#tokens = [...text.matchAll(tokens[of])].map((match) => ({
       text: match[0],
       at: match.index,
     }));
@@ -110,7 +138,7 @@ class TokenReader {
 
   /** At the next token, or at the end. */
   problem(what: string): SelectorInvalidError {
-    return new SelectorInvalidError('label', what, this.peek()?.at ?? this.#text.length);
+    return new SelectorInvalidError(this.of, what, this.peek()?.at ?? this.#text.length);
   }
 }
 

@@ -125,8 +125,25 @@ async function readCases(report: BenchReport, client: Client, uid: string): Prom
       'their p99 ms': rounded(quantile(together, 0.99)),
     });
   }
+  await aggregateCases(report, client, `${runs}/-/aggregate?approximate=true`);
   report.figure('slowest_p50_ms', rounded(slowest.one));
   report.figure(`slowest_p50_ms_${CLIENTS}_clients`, rounded(slowest.many));
+}
+
+async function aggregateCases(report: BenchReport, client: Client, path: string): Promise<void> {
+  const cases = {
+    'count of all': '',
+    'count by namespace': '&groupBy=metadata.namespace',
+    'count by day': '&groupBy=created.day',
+    'p50 by namespace': '&groupBy=metadata.namespace&p50=created',
+  };
+  let slowest = 0;
+  for (const [read, parameters] of Object.entries(cases)) {
+    const times = await client.timed(`${path}${parameters}`, 1);
+    slowest = Math.max(slowest, median(times));
+    report.row({ read, '1 client p50 ms': rounded(median(times)), 'p99 ms': rounded(quantile(times, 0.99)) });
+  }
+  report.figure('aggregate_p50_ms', rounded(slowest));
 }
 
 /** The token behind the deepest page that an offset may lead to. */

@@ -1,6 +1,7 @@
 // How long reads take in a table of a million objects, a tenth of them deleted.
 import type { BundleDatabase } from '../../hack/local/bundle-database.ts';
 import type { KindDefinition } from '../../src/api/kind.ts';
+import type { AggregateQuery } from '../../src/storage/aggregate.ts';
 import type { ListQuery } from '../../src/storage/list-query.ts';
 import type { MetadataStorage } from '../../src/storage/metadata-storage.ts';
 import { type BenchReport, median, quantile, rounded } from './report.ts';
@@ -8,6 +9,7 @@ import { bulkLabels, bulkLoad } from './storage-bulk-load.ts';
 
 const ROWS = 1_000_000;
 const REPEATS = 40;
+const EXACT_REPEATS = 3;
 /** The walk to the deep page is done once, in large steps. */
 const DEEP_OBJECTS = 100_000;
 
@@ -44,10 +46,47 @@ export async function reads(
     medians.push(median(times));
     report.row({ read: name, 'median ms': rounded(median(times)), 'p99 ms': rounded(quantile(times, 0.99)) });
   }
+  await aggregates(report, storage, kind);
   const counted = await timed(list({ limit: 1, count: 'yes' }), 3);
   report.row({ read: 'count', 'median ms': rounded(median(counted)) });
   report.figure('slowest_read_ms', rounded(Math.max(...medians)));
   report.figure('count_ms', rounded(median(counted)));
+}
+
+const CREATED = 'metadata.creationTimestamp';
+
+/** Of a part of the objects, and exact ones, which have to look at each. */
+async function aggregates(report: BenchReport, storage: MetadataStorage, kind: KindDefinition): Promise<void> {
+  const cases: Readonly<Record<string, AggregateQuery>> = {
+    'count of all': {},
+    'by namespace': { groupBy: ['metadata.namespace'] },
+    'by day': { groupBy: [`${CREATED}.day`] },
+    'by day and namespace': { groupBy: [`${CREATED}.day`, 'metadata.namespace'] },
+    'by a field': { groupBy: [kind.indexes.flat()[0]?.path.join('.') ?? ''] },
+    'p50 by namespace': { groupBy: ['metadata.namespace'], figures: [{ figure: 'p50', field: CREATED }] },
+    'by day, in a namespace': { namespace: 'project-7', groupBy: [`${CREATED}.day`] },
+    'by day, of a label': {
+      labels: [{ key: bulkLabels[1].key, operator: 'in', values: ['v13'] }],
+      groupBy: [`${CREATED}.day`],
+    },
+  };
+  const slowest = { part: 0, exact: 0 };
+  for (const [name, query] of Object.entries(cases)) {
+    const part = await timed(() => storage.aggregate(kind, { ...query, approximate: 'yes' }), REPEATS);
+    slowest.part = Math.max(slowest.part, median(part));
+    report.row({
+      read: `${name}, approximate`,
+      'median ms': rounded(median(part)),
+      'p99 ms': rounded(quantile(part, 0.99)),
+    });
+    // A median of a million is refused.
+    if (query.figures !== undefined) continue;
+    const exact = await timed(() => storage.aggregate(kind, query), EXACT_REPEATS);
+    slowest.exact = Math.max(slowest.exact, median(exact));
+    report.row({ read: name, 'median ms': rounded(median(exact)) });
+  }
+  report.figure('aggregate_p50_ms', rounded(slowest.part));
+  report.figure('aggregate_exact_p50_ms', rounded(slowest.exact));
 }
 
 async function deepToken(storage: MetadataStorage, kind: KindDefinition): Promise<string> {

@@ -83,6 +83,19 @@ export function storageAggregateContract(name: string, storageFor: () => Metadat
       ]);
     });
 
+    it('looks at each object where there are few, though the answer may be approximate', async () => {
+      const asked = { namespace, groupBy: ['spec.algorithm'], figures: figuresOf('spec.revisionId').slice(1, 2) };
+      const exact = await storageFor().aggregate(modelKind, asked);
+      assert.deepEqual(await storageFor().aggregate(modelKind, { ...asked, approximate: 'yes' }), exact);
+      assert.equal(exact.oneIn, 1);
+      for (const figure of ['min', 'max'] as const) {
+        const figures = [{ figure, field: 'spec.revisionId' }];
+        await assert.rejects(storageFor().aggregate(modelKind, { namespace, figures, approximate: 'yes' }), {
+          code: 'STORAGE_QUERY_UNSUPPORTED',
+        });
+      }
+    });
+
     it('has a group of the objects without a value, first', async () => {
       assert.deepEqual(await groups({ groupBy: ['spec.owner.name'] }), [
         [null, 5],
@@ -109,6 +122,7 @@ export function storageAggregateContract(name: string, storageFor: () => Metadat
       assert.deepEqual(await storage.aggregate(modelKind, { ...asked, limit: 1 }), {
         groups: [{ key: ['forest'], count: 6, figures: [] }],
         more: 'some',
+        oneIn: 1,
       });
       const all = await storage.aggregate(modelKind, { ...asked, limit: 3 });
       assert.deepEqual([all.groups.length, all.more], [3, 'none']);

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
-import type { Condition, LabelRequirement, ListQuery } from '../../src/storage/list-query.ts';
+import type { Condition, FieldCondition, LabelRequirement, ListQuery } from '../../src/storage/list-query.ts';
 import type { MetadataStorage } from '../../src/storage/metadata-storage.ts';
+import { splitOwners } from '../../src/storage/owners.ts';
 import type { ParameterValues, TemplatePage } from '../../src/storage/query-templates.ts';
 import { aModelRow, modelKind } from '../support/objects.ts';
 
@@ -143,6 +144,88 @@ export function storageListContract(name: string, storageFor: () => MetadataStor
     for (const [what, labels, expected] of selectors) {
       it(`selects labels by ${what}`, async () => assert.deepEqual(await sorted({ labels }), expected));
     }
+
+    it('finds what an owner owns, through changes of owners and labels, and has no owner among the labels', async () => {
+      const storage = storageFor();
+      const place = 'owned';
+      const reference = (uid: string, name = 'train') => ({ apiVersion: 'a/v1', kind: 'Pipeline', name, uid });
+      const row = (uid: string, version: string, metadata: object) =>
+        aModelRow({ uid, name: uid, namespace: place, resourceVersion: version, ...metadata });
+      const owned = async (condition: FieldCondition): Promise<readonly string[]> => {
+        const { owners } = splitOwners([condition]);
+        const { items } = await storage.list(modelKind, { namespace: place, labels: owners });
+        for (const { labels } of items) assert.ok(Object.keys(labels).every((key) => key === 'team'));
+        return items.map(({ uid }) => uid).sort();
+      };
+      const byUid = (value: string, operator: '=' | '!=' = '=') =>
+        owned({ field: 'metadata.ownerReferences.uid', operator, value });
+      const byName = (value: string) => owned({ field: 'metadata.ownerReferences', operator: '=', value });
+      await storage.upsert(row('owned-0', '1', { ownerReferences: [reference('p1'), reference('p2', 'other')] }));
+      await storage.upsert(row('owned-1', '1', { ownerReferences: [reference('p3')], labels: { team: 'a' } }));
+      await storage.upsert(row('owned-2', '1', { labels: { team: 'a' } }));
+      assert.deepEqual(await byUid('p1'), ['owned-0']);
+      assert.deepEqual(await byUid('p2'), ['owned-0']);
+      assert.deepEqual(await byUid('p1', '!='), ['owned-1', 'owned-2']);
+      assert.deepEqual(await byName('Pipeline/train'), ['owned-0', 'owned-1']);
+      assert.deepEqual(await byName('pipeline/train'), []);
+      assert.deepEqual({ ...(await storage.getById(modelKind, 'owned-1'))?.labels }, { team: 'a' });
+      await storage.upsert(row('owned-0', '2', { ownerReferences: [reference('p2', 'other')] }));
+      await storage.upsert(row('owned-1', '2', { ownerReferences: [reference('p3')], labels: { team: 'b' } }));
+      await storage.upsert(row('owned-2', '2', { ownerReferences: [reference('p1')], labels: { team: 'a' } }));
+      assert.deepEqual(await byUid('p1'), ['owned-2']);
+      assert.deepEqual(await byUid('p3'), ['owned-1']);
+      assert.deepEqual(await byName('Pipeline/train'), ['owned-1', 'owned-2']);
+    });
+
+    it('keeps what an owner owns when labels of an evicted object are changed', async () => {
+      const storage = storageFor();
+      const metadata = { uid: 'kept-owned', name: 'kept-owned', namespace: 'owned-evicted', labels: { team: 'a' } };
+      const row = aModelRow({ ...metadata, ownerReferences: [{ kind: 'Pipeline', name: 'train', uid: 'p1' }] });
+      await storage.requestEviction(row, at);
+      await storage.finish({ ...row, resourceVersion: '11' }, at);
+      const change = { labels: { team: 'b' }, encode: () => new Uint8Array() };
+      await storage.directUpdate(modelKind, { uid: metadata.uid }, change);
+      const { owners } = splitOwners([{ field: 'metadata.ownerReferences.uid', operator: '=', value: 'p1' }]);
+      const { items } = await storage.list(modelKind, { namespace: metadata.namespace, labels: owners });
+      assert.deepEqual(
+        items.map(({ uid, labels }) => [uid, { ...labels }]),
+        [[metadata.uid, { team: 'b' }]],
+      );
+    });
+
+    it('selects annotations as it selects labels, whatever their values are', async () => {
+      const storage = storageFor();
+      const place = 'annotated';
+      const notes = ['a, "b"', 'x'.repeat(10_000), 'A', 'a ', undefined];
+      for (const [index, note] of notes.entries()) {
+        const annotations = note === undefined ? {} : { note };
+        await storage.upsert(
+          aModelRow({ uid: `noted-${index}`, name: `noted-${index}`, namespace: place, annotations }),
+        );
+      }
+      const found = async (...annotations: readonly LabelRequirement[]): Promise<readonly number[]> => {
+        const { items } = await storage.list(modelKind, { namespace: place, annotations });
+        const { groups } = await storage.aggregate(modelKind, { namespace: place, annotations });
+        assert.equal(groups[0]?.count, items.length);
+        return items.map(({ uid }) => Number(uid.slice('noted-'.length))).sort();
+      };
+      const key = 'note';
+      assert.deepEqual(await found({ key, operator: 'in', values: ['a, "b"', 'a'] }), [0]);
+      assert.deepEqual(await found({ key, operator: 'in', values: ['x'.repeat(10_000)] }), [1]);
+      assert.deepEqual(await found({ key, operator: 'in', values: ['a '] }), [3]);
+      assert.deepEqual(await found({ key, operator: 'notIn', values: ['A'] }), [0, 1, 3, 4]);
+      assert.deepEqual(await found({ key, operator: 'exists' }), [0, 1, 2, 3]);
+      assert.deepEqual(await found({ key, operator: 'notExists' }), [4]);
+      const first = await storage.list(modelKind, {
+        namespace: place,
+        annotations: [{ key, operator: 'exists' }],
+        limit: 1,
+      });
+      const token = first.continue ?? '';
+      await assert.rejects(storage.list(modelKind, { namespace: place, continue: token }), {
+        code: 'STORAGE_CONTINUE_INVALID',
+      });
+    });
 
     const conditions: readonly (readonly [string, Condition, readonly number[]])[] = [
       ['=', { field: 'spec.algorithm', operator: '=', value: 'xgboost' }, [0, 1, 2, 3, 4, 5]],

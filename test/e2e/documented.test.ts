@@ -110,6 +110,8 @@ for (const { flavour, uninstall, skip } of runs) {
       await eachShows(commandsOf('query.md', 'Query'));
       assert.match(await user.sh(commandsOf('query.md', 'Search')), /"name":"evicted"/);
       assert.match(await user.sh(commandsOf('query.md', 'Counts and figures')), /"kind":"StoredAggregate"/);
+      assert.match(await user.sh(commandsOf('query.md', 'Approximate counts')), /"oneIn":1\b/);
+      assert.match(await user.sh(commandsOf('query.md', 'Owners and annotations')), /"kind":"ModelList"/);
     });
 
     it('gitops.md gives the tab of Argo CD its account, and marks an archived object', async () => {

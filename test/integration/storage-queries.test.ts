@@ -4,11 +4,14 @@ import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
 import fc from 'fast-check';
 import { systemClock } from '../../src/base/clock.ts';
+import { type AggregateQuery, aggregatePlan } from '../../src/storage/aggregate.ts';
 import type { Condition, LabelRequirement, ListQuery, Order } from '../../src/storage/list-query.ts';
 import type { MetadataStorage } from '../../src/storage/metadata-storage.ts';
 import { MysqlPool } from '../../src/storage/mysql/pool.ts';
+import { aggregateStatement } from '../../src/storage/mysql/read/aggregate.ts';
 import { pageStatement } from '../../src/storage/mysql/read/list.ts';
 import { type ListPlan, planList } from '../../src/storage/mysql/read/list-plan.ts';
+import { splitOwners } from '../../src/storage/owners.ts';
 import { encodeContinue } from '../../src/storage/page-limit.ts';
 import { bulkLabels, bulkLoad } from '../bench/storage-bulk-load.ts';
 import { useDatabase } from '../support/databases.ts';
@@ -100,6 +103,23 @@ for (const flavour of ['mysql', 'mariadb'] as const) {
       await fill(database().storage);
     });
 
+    it('find what an owner owns in rows that were written before, after a back-fill', async () => {
+      const { storage, database: server } = database();
+      const ownerReferences = [{ apiVersion: 'a/v1', kind: 'Pipeline', name: 'train', uid: 'p1' }];
+      const metadata = { uid: 'owned-before', name: 'owned-before', namespace: 'before', ownerReferences };
+      await storage.upsert(aModelRow(metadata));
+      await server.query("DELETE FROM model_labels WHERE obj_uid = 'owned-before'");
+      await server.query("UPDATE model SET labels_hash = NULL WHERE uid = 'owned-before'");
+      const { owners } = splitOwners([{ field: 'metadata.ownerReferences.uid', operator: '=', value: 'p1' }]);
+      const found = async (): Promise<number> =>
+        (await storage.list(modelKind, { namespace: 'before', labels: owners })).items.length;
+      assert.equal(await found(), 0);
+      await storage.backfill(modelKind, { pauseMs: 0 });
+      assert.equal(await found(), 1);
+      await server.query("DELETE FROM model WHERE uid = 'owned-before'");
+      await server.query("DELETE FROM model_labels WHERE obj_uid = 'owned-before'");
+    });
+
     it('are answered as in memory, page by page', async () => {
       await fc.assert(
         fc.asyncProperty(query, async (asked) => {
@@ -118,6 +138,8 @@ for (const flavour of ['mysql', 'mariadb'] as const) {
     const kind = kindNamed('PipelineRun');
     const rare: LabelRequirement = { key: bulkLabels[0].key, operator: 'in', values: ['v1'] };
     const frequent: LabelRequirement = { key: bulkLabels[1].key, operator: 'in', values: ['v1'] };
+    const [owned = rare] = splitOwners([{ field: 'metadata.ownerReferences.uid', operator: '=', value: 'u' }]).owners;
+    const noted: LabelRequirement = { key: 'note', operator: 'in', values: ['a text'] };
     const along: ListPlan = { begin: 'order' };
     const byLabel = (label: LabelRequirement): ListPlan => ({ begin: 'label', label, sorted: 'by-key' });
     const deepIn = (asked: ListQuery): ListQuery => ({
@@ -144,6 +166,10 @@ for (const flavour of ['mysql', 'mariadb'] as const) {
       ['two labels', { labels: [rare, frequent] }, byLabel(rare)],
       ['a label of a namespace', { namespace: 'project-7', labels: [frequent] }, byLabel(frequent)],
       ['a frequent label of a small namespace', { namespace: 'project-7', labels: [frequent] }, along],
+      ['what an owner owns', { labels: [owned] }, byLabel(owned)],
+      ['what an owner owns, deep', deepIn({ labels: [owned] }), byLabel(owned)],
+      ['an annotation', { annotations: [noted] }, along],
+      ['an annotation of a namespace', deepIn({ namespace: 'project-7', annotations: [noted] }), along],
       [
         'a label that is not there, of a small namespace',
         { namespace: 'project-7', labels: [{ key: 'x', operator: 'notExists' }] },
@@ -174,6 +200,27 @@ for (const flavour of ['mysql', 'mariadb'] as const) {
       assert.deepEqual(await planOf('huge'), byLabel(label));
       assert.deepEqual(await planOf('project-7'), along);
       await pool.close();
+    });
+
+    it('of an approximate count lead to a part of the objects, side by side, and come near the exact one', async () => {
+      const asked: AggregateQuery = { deleted: 'included', groupBy: ['metadata.namespace'] };
+      const plan = aggregatePlan(kind, { deleted: 'included' });
+      const { sql, parameters } = aggregateStatement(kind, { deleted: 'included' }, plan, { oneIn: 64 });
+      const rows = await database().database.query(`EXPLAIN ${sql}`, [...parameters, 1] as (string | number)[]);
+      const [walked] = rows.filter((row) => row['table'] === 'm');
+      assert.deepEqual([walked?.['type'], walked?.['key']], ['range', 'PRIMARY']);
+      const of = async (approximate: 'yes' | 'no') => {
+        const { groups, oneIn } = await database().storage.aggregate(kind, { ...asked, approximate });
+        return { groups: groups.length, oneIn, count: groups.reduce((sum, { count }) => sum + count, 0) };
+      };
+      const [exact, near] = [await of('no'), await of('yes')];
+      assert.deepEqual([exact.oneIn, exact.count, near.groups], [1, 20_000, exact.groups]);
+      assert.ok(
+        near.oneIn > 1 && near.count !== exact.count && Math.abs(near.count - exact.count) < 1500,
+        `${near.count}`,
+      );
+      const narrow = await database().storage.aggregate(kind, { namespace: 'project-9', approximate: 'yes' });
+      assert.equal(narrow.oneIn, 1);
     });
 
     it('walk a key for single objects', async () => {

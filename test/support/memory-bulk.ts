@@ -19,8 +19,8 @@ export function inCollection(
 /** The row as its json says it should be, and whether that is something else. */
 export function backfilled(row: ObjectRow): { readonly row: ObjectRow; readonly changed: boolean } {
   const next = { ...row, ...derivedFrom(row.kind, row.json) };
-  const derived = ({ columns, labels, annotations }: ObjectRow): string =>
-    JSON.stringify([columns, [...labels].sort(), [...annotations].sort()]);
+  const derived = ({ columns, labels, owners = [], annotations }: ObjectRow): string =>
+    JSON.stringify([columns, [...labels, ...owners].sort(), [...annotations].sort()]);
   return { row: next, changed: derived(next) !== derived(row) };
 }
 

@@ -101,8 +101,12 @@ export function matches(kind: KindDefinition, query: ListQuery, { row, stored }:
   } else if (query.deleted !== 'included' && stored.deleteTime !== undefined) return false;
   if (query.namespace !== undefined && query.namespace !== row.namespace) return false;
   if (query.namespaces?.includes(row.namespace) === false) return false;
-  const labelled = (query.labels ?? []).map((requirement) => labelHolds(requirement, stored.labels));
-  return labelled.every((holds) => holds) && (query.where === undefined || holds(kind, row, query.where));
+  const pairs = { ...stored.labels, ...Object.fromEntries(row.owners ?? []) };
+  const labelled = (query.labels ?? []).map((requirement) => labelHolds(requirement, pairs));
+  const annotated = (query.annotations ?? []).map((requirement) => labelHolds(requirement, stored.annotations));
+  return (
+    [...labelled, ...annotated].every((holds) => holds) && (query.where === undefined || holds(kind, row, query.where))
+  );
 }
 
 function holds(kind: KindDefinition, row: ObjectRow, condition: Condition): boolean {

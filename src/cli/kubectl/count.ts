@@ -14,6 +14,7 @@ interface CountFlags extends FilterFlags {
   readonly max?: string;
   readonly p50?: string;
   readonly limit?: number;
+  readonly approximate: boolean;
   readonly headers: boolean;
   readonly output: string;
 }
@@ -23,6 +24,7 @@ Examples:
   kubectl ingester count models -A --by metadata.namespace
   kubectl ingester count pipelineruns -n ml --by status.state,created.day --created-after=30d
   kubectl ingester count models -n ml --by spec.owner.name --max created --limit 10
+  kubectl ingester count pipelineruns -A --by status.state --approximate
 `;
 
 export function addCountCommand(program: Command): void {
@@ -33,6 +35,7 @@ export function addCountCommand(program: Command): void {
     .option('--max <fields>', 'the largest one')
     .option('--p50 <fields>', 'the median; of at most 100,000 objects')
     .option('--limit <number>', 'so many of the largest groups, at most 1000', wholeNumber)
+    .option('--approximate', 'where there are many objects, look at a part of them and multiply', false)
     .option('--no-headers', 'tables without their heads')
     .addOption(new Option('-o, --output <format>', 'table or json').choices(['table', 'json']).default('table'))
     .addHelpText('after', help)
@@ -43,6 +46,8 @@ export function addCountCommand(program: Command): void {
         const answer = await session.objects.call({ path, query: countQuery(flags) });
         const text = countText(answer, flags.headers ? 'heads' : 'no-heads');
         printResult(flags.output, answer, text);
+        if (Number(answer['oneIn'] ?? 1) > 1)
+          note(`Of each ${cellText(answer['oneIn'])} objects one was looked at; groups of few may be missing.\n`);
         if (text === '') note('No objects are stored that are asked for.\n');
         if (answer['truncated'] === true)
           note(`There are more groups than these ${String(flags.limit)}, the largest.\n`);
@@ -52,7 +57,8 @@ export function addCountCommand(program: Command): void {
 
 function countQuery(flags: CountFlags): Readonly<Record<string, string>> {
   const { by, min, max, p50, limit } = flags;
-  return { ...filterQuery(flags), ...definedOf({ groupBy: by, min, max, p50, limit: limit?.toString() }) };
+  const approximate = flags.approximate ? 'true' : undefined;
+  return { ...filterQuery(flags), ...definedOf({ groupBy: by, min, max, p50, limit: limit?.toString(), approximate }) };
 }
 
 /** One line for each group: its values, how many objects it has, its figures. Empty where there is no group. */

@@ -1,7 +1,7 @@
 // What every command that looks for objects of a kind can be told to look for.
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { parseDurationMs } from '../../base/duration.ts';
-import type { KindName } from '../../kinds/kind-names.ts';
+import { findKindName, type KindName } from '../../kinds/kind-names.ts';
 import type { Session } from './session.ts';
 
 export interface FilterFlags {
@@ -12,6 +12,8 @@ export interface FilterFlags {
   readonly namePrefix?: string;
   readonly where?: string;
   readonly owner?: string;
+  readonly ownedBy?: string;
+  readonly annotationSelector?: string;
   readonly createdAfter?: string;
   readonly createdBefore?: string;
   readonly updatedAfter?: string;
@@ -37,9 +39,21 @@ export function addFilterOptions(command: Command): Command {
     )
     .option('--name-prefix <text>', 'names that begin so')
     .option('--where <expression>', 'CEL over indexed fields: \'spec.algorithm == "xgboost" || has(spec.owner.name)\'')
-    .option('--owner <name>', 'who owns a model, a pipeline or a revision, who started a run');
+    .option('--owner <name>', 'who owns a model, a pipeline or a revision, who started a run')
+    .option('--owned-by <owner>', 'objects that name this owner in metadata: pipeline/train, or its uid', ownerOf)
+    .option('--annotation-selector <selector>', 'annotations, written as labels are: \'note="a text"\'');
   for (const [flags, description] of times) command.option(flags, description, timeOf);
   return command;
+}
+
+/** The field selector that asks for what an owner has. */
+function ownerOf(text: string): string {
+  const escaped = (part: string): string => part.replaceAll(/[\\,=]/g, String.raw`\$&`);
+  const [kind = '', ...name] = text.split('/');
+  if (kind === '' || name[0] === '') throw new InvalidArgumentError('It is <kind>/<name>, or a uid.');
+  if (name.length === 0) return `metadata.ownerReferences.uid=${escaped(text)}`;
+  // An owner need not be of a kind that is stored.
+  return `metadata.ownerReferences=${escaped([findKindName(kind)?.kind ?? kind, ...name].join('/'))}`;
 }
 
 function timeOf(text: string): string {
@@ -77,15 +91,27 @@ export function filterQuery(flags: FilterFlags): Readonly<Record<string, string>
     namePrefix,
     where,
     owner,
+    ownedBy,
+    annotationSelector,
     createdAfter,
     createdBefore,
     updatedAfter,
     updatedBefore,
     selector,
-    fieldSelector,
+    fieldSelector: fields,
   } = flags;
+  const fieldSelector = ownedBy === undefined ? fields : [fields, ownedBy].filter(Boolean).join(',');
   const times = { createdAfter, createdBefore, updatedAfter, updatedBefore };
-  return definedOf({ source, namePrefix, where, owner, ...times, labelSelector: selector, fieldSelector });
+  return definedOf({
+    source,
+    namePrefix,
+    where,
+    owner,
+    ...times,
+    labelSelector: selector,
+    annotationSelector,
+    fieldSelector,
+  });
 }
 
 export function definedOf(parts: Readonly<Record<string, string | undefined>>): Readonly<Record<string, string>> {

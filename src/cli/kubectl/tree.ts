@@ -38,6 +38,13 @@ export interface Leaf {
   readonly more?: true;
 }
 
+/** A list of what belongs to an object. */
+interface Lookup {
+  readonly plural: string;
+  readonly query: Readonly<Record<string, string>>;
+  readonly by: string;
+}
+
 interface TreeFlags {
   readonly depth: number;
   readonly headers: boolean;
@@ -46,7 +53,7 @@ interface TreeFlags {
 
 const help = `
 First comes what the object names (its owners, and the fields of its spec and status that hold a namespace and a name), then what
-names it by an indexed field, and what names that, down to --depth. Owner references have no index: what an object owns is not found.
+it owns, then what names it by an indexed field, and what names that, down to --depth.
 
 Examples:
   kubectl ingester tree pipelinerun run-1 -n ml
@@ -101,7 +108,7 @@ class Tree {
     this.#known.add(keyOf(first));
     const named: Leaf[] = [];
     for (const relation of namedBy(document, this.#kinds)) named.push(await this.#named(relation));
-    const { children, ...more } = await this.#naming(document, depth);
+    const { children, ...more } = await this.#naming(document, depth, this.#ownedBy(document));
     return { ...first, ...more, children: [...named, ...children] };
   }
 
@@ -119,14 +126,29 @@ class Tree {
     }
   }
 
-  async #naming(document: StoredDocument, depth: number): Promise<Pick<Leaf, 'children' | 'more'>> {
+  /** Of every kind that has objects; what is owned is asked for of the first object only. */
+  #ownedBy({ metadata }: StoredDocument): readonly Lookup[] {
+    const fieldSelector = `metadata.ownerReferences.uid=${metadata.uid}`;
+    return this.#kinds
+      .filter(({ counts }) => Object.values(counts).some((count) => count > 0))
+      .map(({ plural }) => ({ plural, query: { fieldSelector, source: 'all' }, by: 'owner' }));
+  }
+
+  async #naming(
+    document: StoredDocument,
+    depth: number,
+    owned: readonly Lookup[] = [],
+  ): Promise<Pick<Leaf, 'children' | 'more'>> {
     const children: Leaf[] = [];
     let isCut = false;
-    for (const { plural, query } of depth === 0 ? [] : referrersOf(document, this.#kinds)) {
-      const asked = { ...Object.fromEntries(query), limit: String(MOST_OF_A_KIND), skip: 'spec,status' };
+    const named = referrersOf(document, this.#kinds).map(({ plural, query }): Lookup => {
+      const by = cellText(query.get('fieldSelector')).split('.namespace=')[0] ?? '';
+      return { plural, query: Object.fromEntries(query), by };
+    });
+    for (const { plural, query, by } of depth === 0 ? [] : [...owned, ...named]) {
+      const asked = { ...query, limit: String(MOST_OF_A_KIND), skip: 'spec,status' };
       const list = await this.#objects.call({ path: `/${plural}`, query: asked });
       isCut ||= cellText(valueAt(list, ['metadata', 'continue'])) !== '';
-      const by = cellText(query.get('fieldSelector')).split('.namespace=')[0] ?? '';
       for (const item of itemsOf(list)) {
         const leaf = leafOf(item, { by, is: 'names' });
         if (this.#known.has(keyOf(leaf))) continue;
@@ -182,6 +204,6 @@ function rowsOf(leaf: Leaf, own: string, below: string, now: Date): readonly (re
 
 function relationOf({ is, by = '' }: Leaf): string {
   if (is === 'object') return '';
-  if (by === 'owner') return 'its owner';
+  if (by === 'owner') return is === 'named' ? 'its owner' : 'it owns it';
   return is === 'named' ? `named in ${by}` : `names it in ${by}`;
 }

@@ -21,7 +21,10 @@ import {
 const BETWEEN_MS = 1000;
 
 /** A watch is answered from the changes, and not by MySQL. */
-const unwatchable = ['orderBy', 'sortBy', 'template', 'uid', 'limit', 'namePrefix', 'where', 'owner'] as const;
+const unwatchable = [
+  ...['orderBy', 'sortBy', 'template', 'uid', 'limit', 'namePrefix', 'where', 'owner', 'ownedBy'],
+  'annotationSelector',
+] as const;
 const times = ['createdAfter', 'createdBefore', 'updatedAfter', 'updatedBefore'] as const;
 
 export function refuseUnwatchable(flags: Readonly<Record<string, unknown>>, kinds: number): void {

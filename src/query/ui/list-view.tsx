@@ -56,6 +56,7 @@ interface SearchProps {
 const more = [
   ['labelSelector', 'Labels', 'team in (a,b),!old'],
   ['fieldSelector', 'Fields', 'spec.algorithm=xgboost'],
+  ['annotationSelector', 'Annotations', 'note="a text"'],
   ['where', 'Expression', 'spec.owner.name == "ada"'],
 ] as const;
 
@@ -85,7 +86,10 @@ function Search({ kind, query, set }: SearchProps): VNode {
           {more.map(([name, label, hint]) => (
             <Field name={name} label={label} hint={hint} query={query} set={set} />
           ))}
-          <p class="quiet">Indexed fields: {kind.fields.join(', ')}</p>
+          <p class="quiet">
+            Indexed fields: {kind.fields.join(', ')}; of owners metadata.ownerReferences.uid and
+            metadata.ownerReferences=Kind/name
+          </p>
         </div>
       </details>
     </form>

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { Command } from 'commander';
 import type { JsonObject } from '../../../src/base/json.ts';
 import { parseLossless } from '../../../src/base/lossless-json.ts';
 import { kindOf } from '../../../src/cli/kind.ts';
 import { countText } from '../../../src/cli/kubectl/count.ts';
-import { filterQuery, listPath, momentOf } from '../../../src/cli/kubectl/filters.ts';
+import { addFilterOptions, filterQuery, listPath, momentOf } from '../../../src/cli/kubectl/filters.ts';
 
 const now = new Date('2026-03-10T12:00:00Z');
 
@@ -55,6 +56,29 @@ describe('filters on the command line', () => {
       namePrefix: 'churn-',
       updatedAfter: '2026-01-31T12:00:00Z',
       labelSelector: 'a=b',
+    });
+  });
+
+  it('ask for what an owner has by its kind and name, in any case and plural, or by its uid', async () => {
+    const queryOf = async (...words: readonly string[]): Promise<unknown> => {
+      const command = addFilterOptions(new Command('get'))
+        .exitOverride()
+        .configureOutput({ writeErr: () => undefined });
+      await command.parseAsync(['node', 'get', ...words]);
+      return filterQuery(command.opts());
+    };
+    const asked = (fieldSelector: string): object => ({ source: 'present', fieldSelector });
+    assert.deepEqual(await queryOf('--owned-by=pipelines/train'), asked('metadata.ownerReferences=Pipeline/train'));
+    assert.deepEqual(await queryOf('--owned-by=Workflow/a'), asked('metadata.ownerReferences=Workflow/a'));
+    assert.deepEqual(
+      await queryOf('--owned-by', '12-34', '--field-selector', 'spec.tier=1'),
+      asked('spec.tier=1,metadata.ownerReferences.uid=12-34'),
+    );
+    await assert.rejects(queryOf('--owned-by=/train'), /It is <kind>\/<name>, or a uid/);
+    const annotationSelector = 'note="a, b"';
+    assert.deepEqual(await queryOf('--annotation-selector', annotationSelector), {
+      source: 'present',
+      annotationSelector,
     });
   });
 

@@ -22,6 +22,8 @@ class Answers {
     this.asked.push(call);
     const { fieldSelector = '' } = call.query ?? {};
     const answer = this.#answers[`${call.path} ${fieldSelector}`.trim()];
+    if (answer === undefined && fieldSelector.startsWith('metadata.ownerReferences'))
+      return Promise.resolve({ items: [] });
     if (answer !== undefined) return Promise.resolve(answer);
     return Promise.reject(new KubeError(call.path.includes('secret') ? 'Forbidden' : 'NotFound', call.path));
   }
@@ -72,12 +74,19 @@ describe('tree', () => {
     ...(more['spec'] === undefined ? {} : { spec: more['spec'] }),
   });
   const reference = (...path: readonly string[]) => path.map((name) => `spec.${name}`);
+  const none = { live: 0, evicted: 0, deleted: 0 };
   const kinds = {
     items: [
-      { kind: 'Pipeline', plural: 'pipelines', fields: [] },
-      { kind: 'Secret', plural: 'secrets', fields: [] },
-      { kind: 'PipelineRun', plural: 'pipelineruns', fields: reference('pipeline.namespace', 'pipeline.name') },
-      { kind: 'Model', plural: 'models', fields: reference('sourcePipelineRun.namespace', 'sourcePipelineRun.name') },
+      { kind: 'Pipeline', plural: 'pipelines', fields: [], counts: none },
+      { kind: 'Secret', plural: 'secrets', fields: [], counts: none },
+      {
+        ...{ kind: 'PipelineRun', plural: 'pipelineruns', counts: { ...none, live: 2 } },
+        fields: reference('pipeline.namespace', 'pipeline.name'),
+      },
+      {
+        ...{ kind: 'Model', plural: 'models', counts: { ...none, deleted: 1 } },
+        fields: reference('sourcePipelineRun.namespace', 'sourcePipelineRun.name'),
+      },
     ],
   };
   const spec = {
@@ -136,6 +145,32 @@ describe('tree', () => {
       [models]: { metadata: {}, items: [] },
     });
     assert.deepEqual(names(await treeOf(twice, pipeline, 2)), ['train', ['r1']]);
+  });
+
+  it('has what the object owns, of every kind that has objects, wherever they are stored', async () => {
+    const owning = new Answers({
+      '/summary': kinds,
+      '/models metadata.ownerReferences.uid=r1': { items: [stored('Model', 'm1', {}, 'evicted')] },
+      '/models spec.sourcePipelineRun.namespace=ml,spec.sourcePipelineRun.name=r1': { items: [] },
+    });
+    const tree = await treeOf(owning, stored('PipelineRun', 'r1'), 1);
+    assert.equal(
+      treeText(tree, 'plain', now),
+      [
+        'NAMESPACE   NAME             RELATION     WHERE            AGE',
+        'ml          PipelineRun/r1                etcd and MySQL   24h',
+        'ml          └─Model/m1       it owns it   MySQL            24h',
+        '',
+      ].join('\n'),
+    );
+    const owned = owning.asked.filter(({ query }) => query?.['fieldSelector'] === 'metadata.ownerReferences.uid=r1');
+    assert.deepEqual(
+      owned.map(({ path, query }) => [path, query?.['source'], query?.['limit']]),
+      [
+        ['/pipelineruns', 'all', '10'],
+        ['/models', 'all', '10'],
+      ],
+    );
   });
 
   it('is bounded', async () => {

@@ -56,6 +56,17 @@ describe('figures over stored objects', () => {
     assert.equal(await count('createdAfter=2025-12-31T00:00:02Z&createdBefore=2025-12-31T00:00:03Z'), 1);
   });
 
+  it('say of how many objects one was looked at where they may be approximate', async () => {
+    const { get } = await setUp();
+    const { body } = await get('/models/-/aggregate?approximate=true');
+    assert.deepEqual(
+      [(body as { oneIn: unknown }).oneIn, (body as { items: unknown }).items],
+      [1, [{ group: {}, count: 3 }]],
+    );
+    assert.match((await get('/models/-/aggregate?approximate=1')).text, /approximate is one of true, false/);
+    assert.match((await get('/models/-/aggregate?approximate=true&max=created')).text, /Supported are: count, p50/);
+  });
+
   it('say that a limit left out groups', async () => {
     const { get } = await setUp();
     const { body } = await get('/models/-/aggregate?groupBy=spec.owner.name&limit=1');

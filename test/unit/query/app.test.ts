@@ -146,6 +146,33 @@ describe('a list of stored objects', () => {
     assert.equal((await post('/models/-/search', { where: 'spec.steps == 1' })).status, 400);
   });
 
+  it('has what an owner owns and what an annotation says, in lists, searches and counts', async () => {
+    const { storage, get, post } = setUp();
+    await fill(storage);
+    const ownerReferences = [{ apiVersion: 'michelangelo.api/v2', kind: 'Pipeline', name: 'train', uid: 'p1' }];
+    const annotations = { note: 'a, b' };
+    await storage.upsert(aModelRow({ uid: 'owned', name: 'owned', ownerReferences, annotations }));
+    const note = encodeURIComponent('note="a, b"');
+    for (const asked of [
+      'fieldSelector=metadata.ownerReferences.uid%3Dp1',
+      'fieldSelector=metadata.ownerReferences%3DPipeline/train',
+      `annotationSelector=${note}`,
+    ]) {
+      assert.deepEqual(namesIn((await get(`/models?${asked}`)).body), ['owned'], asked);
+      assert.match(JSON.stringify((await get(`/models/-/aggregate?${asked}`)).body), /"count":1\b/, asked);
+    }
+    const criterion = { fieldName: 'metadata.ownerReferences.uid', operator: 'CRITERION_OPERATOR_EQUAL' };
+    for (const body of [
+      { fieldSelector: 'metadata.ownerReferences.uid=p1', annotationSelector: 'note' },
+      { operation: { criterion: [{ ...criterion, matchValue: 'p1' }] } },
+    ]) {
+      assert.deepEqual(namesIn((await post('/models/-/search', body)).body), ['owned']);
+    }
+    assert.ok(!namesIn((await get('/models?annotationSelector=!note')).body).includes('owned'));
+    const watched = await get('/models?watch=true&fieldSelector=metadata.ownerReferences.uid%3Dp1');
+    assert.deepEqual([watched.status, /a watch selects by labels/.test(watched.text)], [400, true]);
+  });
+
   it('refuses unknown parameters, with all problems at once', async () => {
     const { get } = setUp();
     const { status, body } = await get('/models?bogus=1&source=x');

@@ -36,6 +36,24 @@ describe('the parameters of a list', () => {
     assert.throws(() => parse('fieldSelector=source%3Dall&source=live'), /source is given more than once/);
   });
 
+  it('takes owners as fields, and annotations by a selector of their own', () => {
+    const { labels, where, annotations } = parse(
+      'labelSelector=a&fieldSelector=metadata.ownerReferences.uid%3Du1,metadata.name%3Dm&annotationSelector=note%3D%22a%20b%22',
+    );
+    assert.deepEqual(labels, [
+      { key: 'a', operator: 'exists' },
+      { key: '=u1', operator: 'in', values: [''] },
+    ]);
+    assert.deepEqual(where, [{ field: 'metadata.name', operator: '=', value: 'm' }]);
+    assert.deepEqual(annotations, [{ key: 'note', operator: 'in', values: ['a b'] }]);
+    assert.throws(() => parse('fieldSelector=metadata.ownerReferences.name%3Da'), /Supported are: .*uid=<uid>/);
+    assert.throws(() => parse('annotationSelector=a%3Db', 'deletion'), /"annotationSelector" means nothing here/);
+    const asked = 'metadata.ownerReferences.uid';
+    assert.deepEqual(parse(`fieldSelector=${asked}%3Du1`, 'watch').where, [
+      { field: asked, operator: '=', value: 'u1' },
+    ]);
+  });
+
   it('reads resourceVersion as the least age, and 0 as any', () => {
     assert.equal(parse('resourceVersion=17&resourceVersionMatch=NotOlderThan').minResourceVersion, '17');
     assert.equal(parse('resourceVersion=0').minResourceVersion, undefined);

@@ -1,6 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { parseFieldSelector, parseLabelSelector } from '../../../src/storage/selectors.ts';
+import { KEY_LENGTH } from '../../../src/storage/mysql/schema/tables.ts';
+import { isOwnerKey, ownerPairs, splitOwners } from '../../../src/storage/owners.ts';
+import {
+  isLabelKey,
+  parseAnnotationSelector,
+  parseFieldSelector,
+  parseLabelSelector,
+} from '../../../src/storage/selectors.ts';
 
 describe('a label selector', () => {
   const known = [
@@ -79,6 +86,61 @@ describe('a field selector', () => {
       assert.throws(() => parseFieldSelector(text), { code: 'STORAGE_SELECTOR_INVALID', message });
     });
   }
+});
+
+describe('a selector of annotations', () => {
+  it('is written as one of labels, and values are any text, in quotes where they are more than a word', () => {
+    assert.deepEqual(parseAnnotationSelector('Example.com/note=https://a/b?c,!old,note in ("a, \\"b\\"",c)'), [
+      { key: 'Example.com/note', operator: 'in', values: ['https://a/b?c'] },
+      { key: 'old', operator: 'notExists' },
+      { key: 'note', operator: 'in', values: ['a, "b"', 'c'] },
+    ]);
+    assert.deepEqual(parseAnnotationSelector('note='), [{ key: 'note', operator: 'in', values: [''] }]);
+  });
+
+  it('says what is wrong, and where', () => {
+    for (const [text, message] of [
+      ['note="a', /annotation selector.*character \d+: "a is not a text in quotes/],
+      ['note=a b', /character 8: expected "," before "b"/],
+      ['-note', /"-note" is not an annotation key/],
+      ['note>1', /annotations are compared as text/],
+    ] as const) {
+      assert.throws(() => parseAnnotationSelector(text), { code: 'STORAGE_SELECTOR_INVALID', message });
+    }
+  });
+});
+
+describe('a field selector of owners', () => {
+  const split = (text: string) => splitOwners(parseFieldSelector(text));
+
+  it('asks by uid, or by kind and name, beside other fields', () => {
+    assert.deepEqual(split('metadata.ownerReferences.uid=12-34,spec.tier=1,metadata.ownerReferences!=Pipeline/train'), {
+      owners: [
+        { key: '=12-34', operator: 'in', values: [''] },
+        { key: 'Pipeline=train', operator: 'notIn', values: [''] },
+      ],
+      fields: [{ field: 'spec.tier', operator: '=', value: '1' }],
+    });
+  });
+
+  it('is refused in any other form, with the forms that there are', () => {
+    const forms = /metadata\.ownerReferences\.uid=<uid>, metadata\.ownerReferences=<Kind>\/<name>/;
+    for (const text of ['name=a', 'uid=', 'controller=true'].map((rest) => `metadata.ownerReferences.${rest}`))
+      assert.throws(() => split(text), { code: 'STORAGE_QUERY_UNSUPPORTED', message: forms });
+    assert.throws(() => split('metadata.ownerReferences=train'), { message: forms });
+  });
+
+  it('finds what stands in the object, and no label', () => {
+    const owner = { apiVersion: 'michelangelo.api/v2', kind: 'Pipeline', name: 'train', uid: '12-34' };
+    const ownerReferences = [owner, owner, { ...owner, uid: 'with blanks ' }, { kind: 7 }, 'none'];
+    assert.deepEqual(ownerPairs({ metadata: { ownerReferences } }), [
+      ['=12-34', ''],
+      ['Pipeline=train', ''],
+    ]);
+    assert.ok(ownerPairs({ metadata: { ownerReferences } }).every(([key]) => isOwnerKey(key) && !isLabelKey(key)));
+    const longest = { kind: 'K'.repeat(63), name: 'n'.repeat(253), uid: 'u' };
+    assert.ok(ownerPairs({ metadata: { ownerReferences: [longest] } }).every(([key]) => key.length <= KEY_LENGTH));
+  });
 });
 
 describe('a selector that is made to keep the database busy', () => {

@@ -11,13 +11,14 @@ import {
   MAX_GROUPS,
   MAX_SORTED,
   refuseSorting,
+  SAMPLED,
   wholeAggregate,
 } from '../../aggregate.ts';
 import type { QueryField } from '../../fields.ts';
 import type { SqlSession } from '../pool.ts';
 import { fromSqlTime } from '../sql-time.ts';
+import { countUpTo, estimate, expectedRows, refuseWideAnnotations } from './bounds.ts';
 import { conditionOf, type SqlCondition } from './conditions.ts';
-import { estimate } from './list-plan.ts';
 
 export async function readAggregate(
   session: SqlSession,
@@ -27,19 +28,26 @@ export async function readAggregate(
   const plan = aggregatePlan(kind, query);
   // What cannot be asked is refused before anything is.
   aggregateStatement(kind, query, plan);
-  if (plan.figures.some(({ figure }) => figure === 'p50')) await refuseMany(session, kind, query);
-  const { sql, parameters } = aggregateStatement(kind, query, plan, await walkOf(session, kind, query));
+  await refuseWideAnnotations(session, kind, query);
+  const oneIn = query.approximate === 'yes' ? await sampleOf(session, kind, query) : 1;
+  const walk = oneIn > 1 ? { oneIn } : await walkOf(session, kind, query);
+  if (plan.figures.some(({ figure }) => figure === 'p50'))
+    await refuseMany(session, kind, conditionBy(walk, kind, query));
+  const { sql, parameters } = aggregateStatement(kind, query, plan, walk);
   const rows = await session.query(sql, [...parameters, (plan.limit ?? MAX_GROUPS) + 1]);
   const groups = (rows as readonly (readonly (string | number | null)[])[]).map((row) => ({
     key: plan.keys.map(({ field, length }, index) => valueOf(field, row[index] ?? null, length)),
     count: Number(row[plan.keys.length]),
     figures: plan.figures.map(({ field }, index) => valueOf(field, row[plan.keys.length + 1 + index] ?? null)),
   }));
-  return wholeAggregate(groups, plan);
+  return wholeAggregate(groups, plan, oneIn);
 }
 
-/** How the rows of a query are found: by the keys that the server chooses, or all of them one after another. */
-type Walk = 'by-key' | 'whole-table';
+/**
+ * How the rows of a query are found: by the keys that the server chooses, all of them one after another, or one in so many,
+ * a power of two.
+ */
+type Walk = 'by-key' | 'whole-table' | { readonly oneIn: number };
 
 /** Of fewer the key of deletions is faster, though it leads to rows in no order. */
 const MOST_BY_KEY = 1 / 3;
@@ -50,8 +58,8 @@ const MOST_BY_KEY = 1 / 3;
  * key can find. Where most objects are deleted they are right.
  */
 async function walkOf(session: SqlSession, kind: KindDefinition, query: AggregateQuery): Promise<Walk> {
-  const { namespace, namespaces, states, where, labels = [], deleted } = query;
-  const narrowed = [namespace, namespaces, states, where, labels[0]].some((part) => part !== undefined);
+  const { namespace, namespaces, states, where, labels = [], annotations = [], deleted } = query;
+  const narrowed = [namespace, namespaces, states, where, labels[0], annotations[0]].some((part) => part !== undefined);
   if (narrowed || deleted === 'included') return 'by-key';
   const all = await estimate(session, `\`${kind.table}\``);
   const present = await estimate(session, `\`${kind.table}\` WHERE \`delete_time\` IS NULL`);
@@ -60,15 +68,28 @@ async function walkOf(session: SqlSession, kind: KindDefinition, query: Aggregat
 
 /** In the form that no key is chosen for. */
 function conditionBy(walk: Walk, kind: KindDefinition, query: AggregateQuery): SqlCondition {
-  if (walk === 'by-key') return conditionOf(kind, query);
-  return { sql: 'IF(`m`.`delete_time` IS NULL, TRUE, FALSE)', parameters: [] };
+  if (walk === 'whole-table') return { sql: 'IF(`m`.`delete_time` IS NULL, TRUE, FALSE)', parameters: [] };
+  const { sql, parameters } = conditionOf(kind, query);
+  if (walk === 'by-key') return { sql, parameters };
+  return { sql: `\`m\`.\`uid\` < ? AND ${sql}`, parameters: [firstBeyond(walk.oneIn), ...parameters] };
 }
 
-async function refuseMany(session: SqlSession, kind: KindDefinition, query: AggregateQuery): Promise<void> {
-  const { sql, parameters } = conditionOf(kind, query);
-  const matching = `SELECT 1 FROM \`${kind.table}\` \`m\` WHERE ${sql} LIMIT ${MAX_SORTED + 1}`;
-  const [row] = await session.query(`SELECT COUNT(*) FROM (${matching}) \`counted\``, parameters);
-  if (Number(row?.[0]) > MAX_SORTED) refuseSorting();
+/** Uids are random hexadecimal digits, so those that are smaller are one in so many of any objects, side by side. */
+function firstBeyond(oneIn: number): string {
+  return (UID_BEGINNINGS / oneIn).toString(16).padStart(4, '0');
+}
+
+/** Of four digits. */
+const UID_BEGINNINGS = 2 ** 16;
+
+/** 1 where the server expects to look at few objects in any case. */
+async function sampleOf(session: SqlSession, kind: KindDefinition, query: AggregateQuery): Promise<number> {
+  const expected = await expectedRows(session, kind, query);
+  return Math.min(UID_BEGINNINGS, 2 ** Math.max(0, Math.ceil(Math.log2(expected / SAMPLED))));
+}
+
+async function refuseMany(session: SqlSession, kind: KindDefinition, condition: SqlCondition): Promise<void> {
+  if ((await countUpTo(session, kind, condition, MAX_SORTED + 1)) > MAX_SORTED) refuseSorting();
 }
 
 /** Its last parameter is the most groups to read. */

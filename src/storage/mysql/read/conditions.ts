@@ -35,8 +35,11 @@ export function conditionOf(kind: KindDefinition, query: ListQuery, beginning?: 
   if (query.namespaces !== undefined) parts.push(inList('`m`.`namespace`', query.namespaces, MOST_NAMESPACES));
   for (const requirement of query.labels ?? []) {
     if (beginning?.begin === 'label' && beginning.label === requirement) continue;
-    parts.push(beginning === undefined ? labelInSet(kind, requirement) : labelOfRow(kind, requirement));
+    parts.push(
+      beginning === undefined ? labelInSet(kind, requirement) : pairOfRow(`${kind.table}_labels`, requirement),
+    );
   }
+  for (const requirement of query.annotations ?? []) parts.push(pairOfRow(`${kind.table}_annotations`, requirement));
   if (query.where !== undefined) parts.push(treeCondition(kind, query.where));
   return join(parts, 'AND', 'TRUE');
 }
@@ -68,7 +71,7 @@ export function hasName(namespace: string, name: string): SqlCondition {
   return join(both, 'AND', 'TRUE');
 }
 
-/** That a row of the label table, by this alias, has the key and one of the values. */
+/** That a row of the table of labels or annotations, by this alias, has the key and one of the values. */
 export function labelMatch(alias: string, requirement: LabelRequirement): SqlCondition {
   const key = exactly(`\`${alias}\`.\`key\``, [requirement.key]);
   if (!('values' in requirement)) return key;
@@ -84,9 +87,9 @@ function labelInSet(kind: KindDefinition, requirement: LabelRequirement): SqlCon
 }
 
 /** One lookup by primary key per row; as a scalar, because the servers would turn EXISTS into a join of their own order. */
-function labelOfRow(kind: KindDefinition, requirement: LabelRequirement): SqlCondition {
+function pairOfRow(table: string, requirement: LabelRequirement): SqlCondition {
   const { sql, parameters } = labelMatch('s', requirement);
-  const found = `SELECT 1 FROM \`${kind.table}_labels\` \`s\` WHERE \`s\`.\`obj_uid\` = \`m\`.\`uid\` AND ${sql}`;
+  const found = `SELECT 1 FROM \`${table}\` \`s\` WHERE \`s\`.\`obj_uid\` = \`m\`.\`uid\` AND ${sql}`;
   return { sql: `(${found}) ${isNegative(requirement) ? 'IS NULL' : 'IS NOT NULL'}`, parameters };
 }
 

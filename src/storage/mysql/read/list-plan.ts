@@ -7,6 +7,7 @@
 import type { KindDefinition } from '../../../api/kind.ts';
 import { type LabelRequirement, type ListQuery, newestFirst, type Order, ordersOf } from '../../list-query.ts';
 import type { SqlSession } from '../pool.ts';
+import { estimate } from './bounds.ts';
 import { labelMatch } from './conditions.ts';
 
 export type ListPlan =
@@ -15,9 +16,6 @@ export type ListPlan =
 
 /** Sorting this many is nothing; walking this many and asking each for the rest is little. */
 const FEW = 1000;
-/** Columns of MariaDB's EXPLAIN; MySQL has `partitions` and `filtered` too. */
-const MARIADB_COLUMNS = 10;
-
 /** Of many labels only these are counted: one beginning that is good enough is enough. */
 const MOST_COUNTED = 8;
 
@@ -89,19 +87,4 @@ async function count(
   const sql = `SELECT COUNT(*) FROM (SELECT 1 FROM ${from} LIMIT ${FEW + 1}) \`counted\``;
   const [row] = await session.query(sql, parameters);
   return Number(row?.[0]);
-}
-
-/**
- * How many rows the server expects along the key, by looking at its two ends: good enough to compare walks that are both
- * long, and as fast for a million rows as for one.
- */
-export async function estimate(
-  session: SqlSession,
-  from: string,
-  parameters: Parameters<SqlSession['query']>[1] = [],
-): Promise<number> {
-  const [row = []] = await session.query(`EXPLAIN FORMAT=TRADITIONAL SELECT 1 FROM ${from}`, parameters);
-  // The last columns are `rows`, `filtered` (MySQL only) and `Extra`.
-  const expected = row.length > MARIADB_COLUMNS ? row.at(-3) : row.at(-2);
-  return Number(expected ?? 0);
 }

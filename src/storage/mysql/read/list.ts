@@ -6,6 +6,7 @@ import { DEFAULT_LIMIT, type ListQuery, type Order, ordersOf } from '../../list-
 import type { ListPage, StoredObject } from '../../metadata-storage.ts';
 import { decodeContinue, encodeContinue, identityLimit, objectLimit, type Position } from '../../page-limit.ts';
 import type { SqlParameter, SqlSession } from '../pool.ts';
+import { refuseWideAnnotations } from './bounds.ts';
 import { afterPosition, conditionOf, labelMatch, type OrderColumns, type SqlCondition } from './conditions.ts';
 import { alongOrder, type ListPlan, planList } from './list-plan.ts';
 import { readPairs, type Skipped, skippedPaths, storedColumns, toStoredObject } from './object-reads.ts';
@@ -15,6 +16,7 @@ export async function listObjects(session: SqlSession, kind: KindDefinition, que
   const skipped = skippedPaths(query.skip ?? []);
   // What cannot be asked is refused before anything is.
   pageStatement(kind, query, alongOrder);
+  if (query.continue === undefined) await refuseWideAnnotations(session, kind, query);
   const { sql, parameters } = pageStatement(kind, query, await planList(session, kind, query));
   const found = (await session.query(sql, [...parameters, limit + 1])).map(
     ([uid, ...values]): Position => ({ uid: String(uid), values: values as Position['values'] }),

@@ -3,6 +3,7 @@ import type { KindDefinition } from '../../../api/kind.ts';
 import { QueryUnsupportedError } from '../../errors.ts';
 import type { ListQuery } from '../../list-query.ts';
 import type { StoredObject } from '../../metadata-storage.ts';
+import { isOwnerKey } from '../../owners.ts';
 import { type RowState, rowStates } from '../../row.ts';
 import type { SqlSession } from '../pool.ts';
 import { fromSqlTime } from '../sql-time.ts';
@@ -60,7 +61,7 @@ export async function readObject(
 
 type Pairs = Readonly<Record<string, string>>;
 
-/** Labels or annotations of several objects, by the keys of their rows. */
+/** Labels or annotations of several objects, by the keys of their rows. Owner references are no labels. */
 export async function readPairs(
   session: SqlSession,
   table: string,
@@ -71,7 +72,8 @@ export async function readPairs(
     `SELECT \`obj_uid\`, \`key\`, \`value\` FROM \`${table}\` WHERE \`obj_uid\` IN (${marks}) ORDER BY \`obj_uid\`, \`key\``,
     uids,
   );
-  const entries = Map.groupBy(rows, ([uid]) => String(uid));
+  const own = rows.filter(([, key]) => !isOwnerKey(String(key)));
+  const entries = Map.groupBy(own, ([uid]) => String(uid));
   return new Map(
     [...entries].map(([uid, pairs]) => [
       uid,

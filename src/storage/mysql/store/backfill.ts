@@ -5,6 +5,7 @@ import type { KubernetesObject } from '../../../api/object.ts';
 import { isJsonObject, valueAt } from '../../../base/json.ts';
 import { parseLossless } from '../../../base/lossless-json.ts';
 import { columnValues } from '../../columns.ts';
+import { ownerPairs } from '../../owners.ts';
 import type { ObjectRow } from '../../row.ts';
 import type { SqlParameter, SqlRow, SqlSession } from '../pool.ts';
 import { pageEnd } from '../read/page-end.ts';
@@ -69,7 +70,8 @@ export async function backfillPage(
 
 function toFound(kind: KindDefinition, [id, json, createTime, ...stored]: SqlRow): Found {
   const uid = String(id);
-  const { columns, labels, annotations } = derivedFrom(kind, String(json));
+  const { columns, annotations, ...derived } = derivedFrom(kind, String(json));
+  const labels = [...derived.labels, ...(derived.owners ?? [])];
   return {
     uid,
     stored,
@@ -92,13 +94,14 @@ function normal(value: unknown): string {
 }
 
 // Everything a row holds twice: what can be found by is taken from the json, so it can be written again from there.
-export type Derived = Pick<ObjectRow, 'columns' | 'labels' | 'annotations'>;
+export type Derived = Pick<ObjectRow, 'columns' | 'labels' | 'owners' | 'annotations'>;
 
 export function derivedFrom(kind: KindDefinition, json: string): Derived {
   const object = parseLossless(json);
   return {
     columns: columnValues(kind, object as KubernetesObject),
     labels: texts(valueAt(object, ['metadata', 'labels'])),
+    owners: ownerPairs(object),
     annotations: texts(valueAt(object, ['metadata', 'annotations'])),
   };
 }

@@ -132,12 +132,12 @@ async function writeAllPairs(
   { inserted, updated }: Written,
 ): Promise<void> {
   for (const part of ['labels', 'annotations'] as const) {
-    const changeOf = ({ write: { row }, key }: Placed): PairChange => ({
+    const changeOf = ({ write, key }: Placed): PairChange => ({
       uid: key,
-      pairs: row[part],
-      extra: part === 'labels' ? [toSqlTime(row.createTime)] : [],
+      pairs: write[part].pairs,
+      extra: part === 'labels' ? [toSqlTime(write.row.createTime)] : [],
     });
-    const added = inserted.filter(({ write }) => write.row[part].length > 0);
+    const added = inserted.filter(({ write }) => write[part].pairs.length > 0);
     const changed = updated.filter(
       ({ write, stored }) => typeof stored !== 'object' || stored[`${part}Hash`]?.equals(write[part].hash) !== true,
     );

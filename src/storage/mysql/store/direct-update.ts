@@ -33,6 +33,7 @@ export async function updateMetadata(
       ? undefined
       : { resourceVersion: String(row[0]), state: rowStateNamed(row[1]), json: String(row[2]) };
   const next = changeMetadata(target, stored, change);
+  const labels = [...next.labels, ...next.owners];
   refuseTooLarge(session, Buffer.byteLength(next.json) + next.proto.byteLength);
   await session.execute(
     `UPDATE \`${kind.table}\` SET \`res_version\` = ?, \`update_time\` = ?, \`own_update_time\` = \`update_time\`, \`json\` = ?, \`content_hash\` = ?, ` +
@@ -43,13 +44,13 @@ export async function updateMetadata(
       next.json,
       next.contentHash,
       next.proto,
-      pairsHash(next.labels),
+      pairsHash(labels),
       pairsHash(next.annotations),
       key,
     ],
   );
   const statements = statementsFor(kind);
-  await writePairs(session, statements.labels, [{ uid: key, pairs: next.labels, extra: [String(row?.[3])] }]);
+  await writePairs(session, statements.labels, [{ uid: key, pairs: labels, extra: [String(row?.[3])] }]);
   await writePairs(session, statements.annotations, [{ uid: key, pairs: next.annotations, extra: [] }]);
   return next.resourceVersion;
 }

@@ -16,6 +16,7 @@ export interface Ending {
 }
 
 export interface HashedPairs {
+  readonly pairs: Pairs;
   /** JSON of the pairs, sorted by their keys. */
   readonly text: string;
   /** Tells whether two sets of pairs are the same without reading them. */
@@ -29,6 +30,7 @@ export interface PendingWrite {
   readonly state: number;
   /** The last closing of the writer gate that was known when the object was read, or the write asked for. */
   readonly closing: string | undefined;
+  /** With the owner references. */
   readonly labels: HashedPairs;
   readonly annotations: HashedPairs;
   /** In the order of `parameterColumns`, without the times. */
@@ -51,7 +53,7 @@ const TIMES_AT = 10;
 const NO_TIMES = [null, null] as const;
 
 export function pendingWrite(row: ObjectRow, ending: Ending, closing?: string): PendingWrite {
-  const labels = hashedPairs(row.labels);
+  const labels = hashedPairs([...row.labels, ...(row.owners ?? [])]);
   const annotations = hashedPairs(row.annotations);
   const state = rowStateNumber(ending.state);
   const mainBytes = Buffer.byteLength(row.json) + row.proto.byteLength + ROW_OVERHEAD_BYTES;
@@ -83,7 +85,7 @@ export function pendingWrite(row: ObjectRow, ending: Ending, closing?: string): 
       row.resourceVersion,
     ],
     mainBytes,
-    bytes: mainBytes + pairBytes(row.labels) + pairBytes(row.annotations),
+    bytes: mainBytes + pairBytes(labels.pairs) + pairBytes(row.annotations),
   };
 }
 
@@ -119,7 +121,7 @@ export function pairsHash(pairs: Pairs): Buffer {
 
 function hashedPairs(pairs: Pairs): HashedPairs {
   const text = JSON.stringify(sortedByKey(pairs));
-  return { text, hash: hash('sha256', text, 'buffer').subarray(0, 16) };
+  return { pairs, text, hash: hash('sha256', text, 'buffer').subarray(0, 16) };
 }
 
 function sqlTimeOrNull(time: Date | undefined): string | null {
