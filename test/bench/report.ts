@@ -43,6 +43,26 @@ export function quantile(values: readonly number[], share: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
 }
 
+/**
+ * The same of what a histogram has observed between two looks, as Prometheus has it: evenly spread within a bucket. Both are
+ * counts up to each bound.
+ */
+export function bucketQuantile(
+  before: ReadonlyMap<number, number>,
+  after: ReadonlyMap<number, number>,
+  share: number,
+): number {
+  const counts = [...after]
+    .map(([bound, count]) => ({ bound, count: count - (before.get(bound) ?? 0) }))
+    .toSorted((left, right) => left.bound - right.bound);
+  const rank = (counts.at(-1)?.count ?? 0) * share;
+  const index = counts.findIndex(({ count }) => count >= rank);
+  const [low, high] = [counts[index - 1] ?? { bound: 0, count: 0 }, counts[index]];
+  if (rank === 0 || high === undefined) return Number.NaN;
+  if (!Number.isFinite(high.bound)) return low.bound;
+  return low.bound + ((high.bound - low.bound) * (rank - low.count)) / (high.count - low.count);
+}
+
 /** `0.46 to 0.52`; the value alone where there is only one. */
 export function spread(values: readonly number[], digits = 2): string {
   const [least, most] = [Math.min(...values), Math.max(...values)].map((value) => String(rounded(value, digits)));

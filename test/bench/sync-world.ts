@@ -207,6 +207,17 @@ export class World {
     return lines.reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0);
   }
 
+  /** Observations of a histogram of the reconciler up to each bound, over all series. */
+  async buckets(name: string): Promise<ReadonlyMap<number, number>> {
+    const { body } = await probe(this.bundle.reconcilerHealthPort, '/metrics');
+    const counts = new Map<number, number>();
+    for (const line of body.split('\n').filter((one) => one.startsWith(`${name}_bucket{`))) {
+      const bound = Number((/le="([^"]+)"/.exec(line)?.[1] ?? '').replace('+Inf', 'Infinity'));
+      counts.set(bound, (counts.get(bound) ?? 0) + Number(line.split(' ').at(-1)));
+    }
+    return counts;
+  }
+
   cpu(): CpuSeconds {
     const { server, reconciler } = this.bundle;
     const { directory } = server;
