@@ -75,7 +75,7 @@ describe('a search', () => {
     assert.deepEqual(await found({ operation: { criterion: criteria } }), ['m2']);
     const { status, body } = await searching({ operation: { criterion: criteria, logicalOperator: 'OR' } });
     assert.equal(status, 400);
-    assert.match(messageIn(body), /operation\.criterion\[0\]: a label can be asked for only where all/);
+    assert.match(messageIn(body), /operation\.criterion\[0\]: a label or an owner can be asked for only where all/);
   });
 
   it('pages by offset, then by continue', async () => {
