@@ -9,6 +9,8 @@ import { gzipSync } from 'node:zlib';
 import { type Reaper, startReaper } from '../../hack/local/reaper.ts';
 import { Browser, type View } from '../support/browser.ts';
 import { eventually } from '../support/eventually.ts';
+import { MemoryStorage } from '../support/memory-storage.ts';
+import { aModelRow } from '../support/objects.ts';
 import { compareWithKept, drawnWith, whyNotCompared } from '../support/page/pictures.ts';
 import { PageUser } from '../support/page/user.ts';
 import { type PageWorld, startPageWorld } from '../support/page/world.ts';
@@ -159,6 +161,35 @@ describe('the page', () => {
     await user.click('Close');
     await browser.sees(/^(?![\s\S]*nothing has changed yet)/);
     assert.deepEqual(browser.complaints, []);
+  });
+
+  it('shows the objects of the cluster that a user chooses, also on the way from object to object', async () => {
+    const storage = new MemoryStorage();
+    await storage.upsert(aModelRow({ uid: 'east', name: 'only-in-the-east', namespace: 'ml' }));
+    const many = await startPageWorld({ 'eu-1': { storage } });
+    try {
+      await browser.emulate({ scheme: 'light', width: 1280, height: 900 });
+      await browser.open(`${many.url}/ui/`);
+      await browser.sees(/Cluster\s+in-cluster/);
+      await browser.evaluate(`(() => {
+        const choice = document.querySelector('label.cluster select');
+        choice.value = 'eu-1';
+        choice.dispatchEvent(new Event('change', { bubbles: true }));
+      })()`);
+      await eventually(async () => assert.equal(await browser.evaluate('location.search'), '?cluster=eu-1'));
+      await browser.sees(/Model\s+1/);
+      await user.go('#/models');
+      await browser.sees(/only-in-the-east/);
+      await user.click('only-in-the-east');
+      await browser.sees(/cluster: eu-1/);
+      assert.equal(await browser.evaluate("document.querySelector('label.cluster select').value"), 'eu-1');
+      savePicture('page-cluster', await browser.screenshot());
+      await browser.evaluate(`${axe};undefined`);
+      const found = await browser.evaluate('axe.run().then(({ violations }) => violations.map(({ id }) => id))');
+      assert.deepEqual(found, []);
+    } finally {
+      many.stop();
+    }
   });
 
   it('is small', async () => {

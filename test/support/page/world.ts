@@ -11,7 +11,7 @@ import type { ObjectRow } from '../../../src/storage/row.ts';
 import { FakeKubeClient } from '../fake-kube-client.ts';
 import { MemoryStorage } from '../memory-storage.ts';
 import { kindNamed, rowOf } from '../objects.ts';
-import { queryApp } from '../query-app.ts';
+import { type QueryAppSetUp, queryApp } from '../query-app.ts';
 
 const DAY = 86_400_000;
 const MINUTE = 60_000;
@@ -33,12 +33,13 @@ export interface PageWorld {
   stop(): void;
 }
 
-export async function startPageWorld(): Promise<PageWorld> {
+/** `others`: clusters beside the one that has the month. */
+export async function startPageWorld(others: QueryAppSetUp['others'] = {}): Promise<PageWorld> {
   const now = Date.UTC(2026, 0, 31, 12);
   const storage = new MemoryStorage();
   const client = new PageKubeClient(now);
   const { app, clock } = queryApp({
-    ...{ storage, client, report: () => report(now) },
+    ...{ storage, client, others, report: () => report(now) },
     limits: { maxInFlight: 64, staleMs: 180_000 },
   });
   await clock.advance(now - clock.now().getTime());
