@@ -1,11 +1,13 @@
 // The last part of the demo is the reader's: an address, three commands, small changes, and a key for MySQL.
 import { untilAborted } from '../../src/base/abort.ts';
 import { MOST, makeChanges } from './changes.ts';
+import { binOf } from './commands.ts';
 import { CTRL_C, onKeys } from './keys.ts';
 import { mysqlKey } from './mysql-key.ts';
 import type { Narrator } from './narrator.ts';
 import { tellOfRestarts } from './pods.ts';
 import type { Stage } from './stage.ts';
+import { NS } from './story.ts';
 
 /** Until `stop` is aborted, by a key or otherwise. */
 export async function handOver(stage: Stage, narrator: Narrator, stop: AbortController): Promise<void> {
@@ -29,12 +31,14 @@ export async function handOver(stage: Stage, narrator: Narrator, stop: AbortCont
   }
 }
 
-function explain({ address, commands }: Stage, narrator: Narrator): void {
+function explain({ address, cluster, commands }: Stage, narrator: Narrator): void {
   narrator.chapter('It is yours');
   narrator.say(`Everything took ${narrator.seconds()} s. The page is here; it needs no login:`);
   narrator.output(address);
   narrator.say('Three commands, for another terminal:');
   for (const { line } of commands) narrator.command(line);
+  narrator.say(`After this line kubectl, its plugin and the commands of docs/query.md work there, in namespace ${NS}:`);
+  narrator.output(`export PATH='${binOf(cluster.access)}':"$PATH"`);
   narrator.say(`Every few seconds a model comes or goes, and at most ${MOST} stay: reload the page to see them.`);
   const keys = 'Press m to stop MySQL and to start it again, q or Ctrl-C to end everything.';
   narrator.say(process.stdin.isTTY ? keys : 'It stays up until Ctrl-C.');

@@ -87,6 +87,10 @@ describe('npm run demo', () => {
     assert.match(await printed(restore), /^PipelineRun ingester-test\/ingester-test-pipelinerun restored as uid /);
     await eventually(async () => assert.match(await printed(show), / etcd and MySQL /));
 
+    const path = /^ +(export PATH=.+)$/m.exec(output())?.[1] ?? '';
+    const listed = 'kubectl ingester get pipelineruns -n ingester-test';
+    assert.match(await printed(`${path}; ${listed}`), /^ingester-test-pipelinerun /m);
+
     assert.equal(addresses.length, 1);
     const page = new URL(addresses.join());
     assert.match(await (await fetch(page)).text(), /<title>Stored objects</);

@@ -149,7 +149,10 @@ for (const flavour of ['mysql', 'mariadb'] as const) {
     before(() => bulkLoad(database().database, kind, 20_000));
 
     const explain = async (sql: string, parameters: readonly unknown[]): Promise<readonly string[]> => {
-      const rows = await database().database.query(`EXPLAIN ${sql}`, parameters as (string | number)[]);
+      const rows = await database().database.query(
+        `EXPLAIN FORMAT=TRADITIONAL ${sql}`,
+        parameters as (string | number)[],
+      );
       return rows
         .filter((row) => row['type'] === 'ALL' || /filesort|temporary/.test(String(row['Extra'])))
         .map((row) => JSON.stringify(row));
@@ -206,7 +209,10 @@ for (const flavour of ['mysql', 'mariadb'] as const) {
       const asked: AggregateQuery = { deleted: 'included', groupBy: ['metadata.namespace'] };
       const plan = aggregatePlan(kind, { deleted: 'included' });
       const { sql, parameters } = aggregateStatement(kind, { deleted: 'included' }, plan, { oneIn: 64 });
-      const rows = await database().database.query(`EXPLAIN ${sql}`, [...parameters, 1] as (string | number)[]);
+      const rows = await database().database.query(`EXPLAIN FORMAT=TRADITIONAL ${sql}`, [...parameters, 1] as (
+        | string
+        | number
+      )[]);
       const [walked] = rows.filter((row) => row['table'] === 'm');
       assert.deepEqual([walked?.['type'], walked?.['key']], ['range', 'PRIMARY']);
       const of = async (approximate: 'yes' | 'no') => {

@@ -28,9 +28,9 @@ export async function readAggregate(
   const plan = aggregatePlan(kind, query);
   // What cannot be asked is refused before anything is.
   aggregateStatement(kind, query, plan);
-  await refuseWideAnnotations(session, kind, query);
   const oneIn = query.approximate === 'yes' ? await sampleOf(session, kind, query) : 1;
   const walk = oneIn > 1 ? { oneIn } : await walkOf(session, kind, query);
+  await refuseWideAnnotations(session, kind, query, (rest) => conditionBy(walk, kind, rest));
   if (plan.figures.some(({ figure }) => figure === 'p50'))
     await refuseMany(session, kind, conditionBy(walk, kind, query));
   const { sql, parameters } = aggregateStatement(kind, query, plan, walk);

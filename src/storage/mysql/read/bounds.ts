@@ -9,14 +9,15 @@ type Selection = Pick<
   'namespace' | 'namespaces' | 'labels' | 'annotations' | 'where' | 'deleted' | 'states'
 >;
 
-/** Annotations are asked of each object that fulfils the rest of the query. */
+/** Annotations are asked of each object that fulfils the rest of the query, which `conditionFor` finds. */
 export async function refuseWideAnnotations(
   session: SqlSession,
   kind: KindDefinition,
   { annotations = [], ...rest }: Selection,
+  conditionFor: (rest: Selection) => SqlCondition = (selection) => conditionOf(kind, selection),
 ): Promise<void> {
   if (annotations.length === 0) return;
-  const found = await countUpTo(session, kind, conditionOf(kind, rest), MOST_LOOKED_AT + 1);
+  const found = await countUpTo(session, kind, conditionFor(rest), MOST_LOOKED_AT + 1);
   if (found > MOST_LOOKED_AT) refuseLooking();
 }
 
