@@ -56,7 +56,6 @@ interface SearchProps {
 const more = [
   ['labelSelector', 'Labels', 'team in (a,b),!old'],
   ['fieldSelector', 'Fields', 'spec.algorithm=xgboost'],
-  ['annotationSelector', 'Annotations', 'note="a text"'],
   ['where', 'Expression', 'spec.owner.name == "ada"'],
 ] as const;
 
@@ -86,10 +85,7 @@ function Search({ kind, query, set }: SearchProps): VNode {
           {more.map(([name, label, hint]) => (
             <Field name={name} label={label} hint={hint} query={query} set={set} />
           ))}
-          <p class="quiet">
-            Indexed fields: {kind.fields.join(', ')}; of owners metadata.ownerReferences.uid and
-            metadata.ownerReferences=Kind/name
-          </p>
+          <p class="quiet">Indexed fields: {kind.fields.join(', ')}</p>
         </div>
       </details>
     </form>

@@ -39,10 +39,7 @@ export function objectPath(plural: string, { namespace, name }: { namespace: str
   return `/namespaces/${encodeURIComponent(namespace)}/${plural}/${encodeURIComponent(name)}`;
 }
 
-export const filters = [
-  ...(['name', 'namespace', 'labelSelector', 'fieldSelector', 'annotationSelector', 'where', 'source'] as const),
-  'orderBy',
-] as const;
+export const filters = ['name', 'namespace', 'labelSelector', 'fieldSelector', 'where', 'source', 'orderBy'] as const;
 
 /** The path of a collection, and the parameters by which the filters of an address select. */
 function selection(plural: string, query: URLSearchParams): readonly [path: string, parameters: URLSearchParams] {
