@@ -55,8 +55,9 @@ export interface ObservedState {
   readonly foreign: readonly string[];
 }
 
-export function isActive(job: ObservedJob): boolean {
-  return job.state === 'active' || job.deleting || job.pods > 0;
+/** One that has ended and is being deleted does nothing any more. */
+export function isActive({ state, pods }: ObservedJob): boolean {
+  return state === 'active' || pods > 0;
 }
 
 export type TaskResult = Readonly<Record<string, unknown>>;

@@ -204,10 +204,10 @@ interface Errors {
 
 const reads: ReadonlySet<string> = new Set(['get', 'list', 'getById', 'incarnations', 'identities']);
 
-type Around = (method: string, args: readonly unknown[], run: () => Promise<unknown>) => Promise<unknown>;
+export type Around = (method: string, args: readonly unknown[], run: () => Promise<unknown>) => Promise<unknown>;
 
 /** The port with every method that returns a promise led through `around`. */
-function wrap<T extends object>(port: T, around: Around): T {
+export function wrap<T extends object>(port: T, around: Around): T {
   return new Proxy(port, {
     get: (target, property) => {
       const value: unknown = Reflect.get(target, property, target);
