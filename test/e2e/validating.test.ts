@@ -228,6 +228,16 @@ describe('the validating rules on a real API server', () => {
       const annotations = { 'michelangelo/allow-downgrade': '1.4.0:1.3.2' };
       assertAllowed(await merge(type, 'main', { metadata: { annotations }, spec: { version: '1.3.2' } }), /Warning/);
     });
+
+    it('is admitted with a warning where it begins to run one replica, and with none afterwards', async () => {
+      const metadata = { labels: { changed: 'once' } };
+      await eventually(() => create('Ingester', 'single', { spec: { version: '1.4.0' } }));
+      const single = { components: { sync: { replicas: 1 } } };
+      assertAllowed(await merge(type, 'single', { spec: single }), /Warning: spec\.components\.sync: one replica;/);
+      const again = await merge(type, 'single', { metadata });
+      assertAllowed(again);
+      assert.doesNotMatch(again.stderr, /Warning/);
+    });
   });
 
   describe('ingester-downgrade, after the resource was deleted', () => {

@@ -42,7 +42,7 @@ const strict = validatingPolicies(settings, {
   bounds: { permitted: () => Promise.resolve(permittedBy({}, undefined)) },
 });
 /** The rules that refuse nothing. */
-const warnOnly = ['protobuf-form', 'known-names'];
+const warnOnly = ['protobuf-form', 'known-names', 'unwise-settings'];
 const refuseAll: ValidatingPolicy = {
   name: 'refuse-all',
   appliesTo: () => true,
@@ -157,14 +157,21 @@ const crdChange: fc.Arbitrary<JsonObject> = fc
   });
 
 const ingesterAsks: fc.Arbitrary<JsonObject> = fc
-  .record({ host: text, secret: text, label: text })
-  .map(({ host, secret, label }) => ({
+  .record({ host: text, secret: text, label: text, sync: leaf, stateMode: fc.oneof(text, fc.constant('Stateless')) })
+  .map(({ host, secret, label, sync, stateMode }) => ({
     uid: 'u',
     operation: 'CREATE',
     name: 'a',
     kind: { ...served(INGESTER_PLURAL), kind: INGESTER_KIND },
     resource: { ...served(INGESTER_PLURAL), resource: INGESTER_PLURAL },
-    object: { spec: { database: { host, credentialsSecret: secret }, podTemplate: { labels: { [label]: 'a' } } } },
+    object: {
+      spec: {
+        database: { host, credentialsSecret: secret },
+        podTemplate: { labels: { [label]: 'a' } },
+        components: { sync },
+        lifecycle: { stateMode },
+      },
+    },
   }));
 
 const plurals = [

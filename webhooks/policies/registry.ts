@@ -16,6 +16,7 @@ import { ownedDeletion } from './owned-deletion.ts';
 import { type CreateMarked, protectMarks } from './protect-marks.ts';
 import { protobufForm } from './protobuf-form.ts';
 import { sameKind } from './same-kind.ts';
+import { unwiseSettings } from './unwise-settings.ts';
 
 /** The section `admission` of the configuration. */
 export interface AdmissionSettings {
@@ -48,6 +49,7 @@ export function validatingPolicies(settings: AdmissionSettings, ports: Admission
     archivedName(ports.tombstones, settings.archivedNames),
     ingesterDowngrade(settings.incomparableVersions, ports.record),
     ingesterPermitted(ports.bounds),
+    unwiseSettings,
     contentDowngrade(settings.contentDowngrades, ports.tombstones),
     apiVersionDowngrade(settings.minimumApiVersion),
     fieldRules(settings.fieldRules),
