@@ -12,6 +12,7 @@ import { type ChildKind, childKinds, jobKind } from '../../src/lifecycle/childre
 import { contentTypes } from '../support/api-server.ts';
 import { eventually } from '../support/eventually.ts';
 import { type LifecycleHarness, useLifecycleHarness } from '../support/lifecycle-harness.ts';
+import { httpRouteSpec, serviceMonitorSpec } from '../support/optional-definitions.ts';
 
 const crd = join(import.meta.dirname, `../../crds/ingester/${INGESTER_CRD}.yaml`);
 const use = useLifecycleHarness();
@@ -260,6 +261,37 @@ describe('the children of an Ingester resource', () => {
     assert.deepEqual([await scale('one-sync', 2), await scale('one-query', 2)], [2, 1]);
   });
 
+  it('have an autoscaler with the behavior that is asked for, and with that of Kubernetes again afterwards', async () => {
+    const harness = await use();
+    const ask = async (more: object): Promise<unknown> => {
+      const components = { sync: { autoscaling: { maxReplicas: 3, ...more } } };
+      await harness.ask({ components, lifecycle: noTasks });
+      await harness.reconcile(4);
+      const found = await harness.find(childKinds.autoscaler, 'one-sync');
+      return valueAt(found, ['spec', 'behavior', 'scaleDown', 'stabilizationWindowSeconds']);
+    };
+    const behavior = { scaleDown: { stabilizationWindowSeconds: 61 } };
+    assert.equal(await ask({ behavior }), 61);
+    assert.notEqual(await ask({}), 61);
+  });
+
+  it('are listed in the status for each component, with those that are not there', async () => {
+    const harness = await use();
+    await harness.ask({ ...everything, lifecycle: noTasks });
+    await harness.reconcile(5);
+    const sync = async () => (await harness.status()).components?.sync;
+    assert.deepEqual((await sync())?.objects, [
+      ...['ConfigMap/one-sync-config', 'Deployment/one-sync', 'HorizontalPodAutoscaler/one-sync'],
+      ...['PodDisruptionBudget/one-sync', 'NetworkPolicy/one-sync'],
+    ]);
+    assert.equal((await sync())?.missing, undefined);
+    await harness.ask({ ...everything, lifecycle: { init: { disabled: true } } });
+    await harness.reconcile(4);
+    assert.deepEqual((await sync())?.missing, [
+      ...['Deployment/one-sync', 'HorizontalPodAutoscaler/one-sync', 'PodDisruptionBudget/one-sync'],
+    ]);
+  });
+
   for (const [jobRetention, kept] of [
     ['Delete', []],
     ['Retain', ['one-migrate', 'one-init']],
@@ -304,9 +336,17 @@ describe('the children of an Ingester resource', () => {
         present(harness, childKinds.networkPolicy, 'one-query'),
       ]);
     assert.deepEqual(await made(), [false, false, true]);
-    for (const { resource, kind } of [childKinds.serviceMonitor, childKinds.httpRoute]) {
+    const missing = async (): Promise<readonly unknown[]> => {
+      const { components = {} } = await harness.status();
+      return [components.sync?.missing, components.query?.missing];
+    };
+    assert.deepEqual(await missing(), [['ServiceMonitor/one'], ['HTTPRoute/one-query']]);
+    for (const [{ resource, kind }, spec] of [
+      [childKinds.serviceMonitor, serviceMonitorSpec],
+      [childKinds.httpRoute, httpRouteSpec],
+    ] as const) {
       const { group, version, plural } = resource;
-      const schema = { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } };
+      const schema = { openAPIV3Schema: { type: 'object', required: ['spec'], properties: { spec } } };
       const body = {
         apiVersion: 'apiextensions.k8s.io/v1',
         kind: 'CustomResourceDefinition',
@@ -323,6 +363,26 @@ describe('the children of an Ingester resource', () => {
       assert.deepEqual(await made(), [true, true, true]);
     }, 30_000);
     const monitor = await harness.find(childKinds.serviceMonitor, 'one');
-    assert.match(JSON.stringify(monitor), /"path":"\/metrics"/);
+    assert.deepEqual(monitor?.['spec'], {
+      jobLabel: 'ingester.michelangelo.api/job',
+      selector: {
+        matchLabels: { 'michelangelo/ingester': 'one' },
+        matchExpressions: [{ key: 'ingester.michelangelo.api/job', operator: 'Exists' }],
+      },
+      endpoints: [{ port: 'metrics', path: '/metrics', interval: '30s' }],
+    });
+    const route = await harness.find(childKinds.httpRoute, 'one-query');
+    assert.deepEqual(route?.['spec'], {
+      hostnames: hosts,
+      parentRefs: [{ name: 'g' }],
+      rules: [
+        {
+          matches: [{ path: { type: 'PathPrefix', value: '/' } }],
+          backendRefs: [{ name: 'one-query', port: 443, weight: 1 }],
+        },
+      ],
+    });
+    await harness.reconcile(1);
+    assert.deepEqual(await missing(), [undefined, undefined]);
   });
 });

@@ -99,6 +99,13 @@ export const conditionReasons = {
     Suspended: isTrue('The lifecycle controller changes nothing; the message says where it stopped.'),
     NotSuspended: isFalse('It works.'),
   },
+  SnapshotMissed: {
+    Missed: isTrue(
+      'A snapshot has been due by the schedule for an hour; the message says since when, and how old the newest is.',
+    ),
+    Taken: isFalse('What was due was taken, or is not late yet; the message says when the newest was taken.'),
+    NotScheduled: isFalse('No snapshots are taken by schedule.'),
+  },
   ForeignObjects: {
     NameTaken: isTrue('Objects of other owners have names that are needed.'),
     LabelTaken: isTrue('Objects of other owners have the label of this resource.'),

@@ -43,6 +43,7 @@ function scalableFields(what: string): Group<ScalableSpec>['fields'] {
         minReplicas: leaf('scale', whole(1, 1000), 'Lower limit of replicas.', 1),
         maxReplicas: leaf('scale', whole(1, 1000), 'Upper limit of replicas.'),
         targetCPUPercent: leaf('scale', whole(1, 1000), 'Target CPU utilization, in percent of the CPU request.', 80),
+        behavior: leaf('scale', any, 'How fast the number changes: behavior of a HorizontalPodAutoscaler.'),
       },
       rules: [
         {

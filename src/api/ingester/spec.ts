@@ -99,6 +99,7 @@ export interface ScalableSpec extends ComponentSpec {
     readonly minReplicas?: number;
     readonly maxReplicas: number;
     readonly targetCPUPercent?: number;
+    readonly behavior?: JsonObject;
   };
   readonly disruptionBudget?: { readonly minAvailable?: number; readonly maxUnavailable?: number };
 }

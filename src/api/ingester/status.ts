@@ -145,6 +145,10 @@ export interface ComponentStatus {
   readonly image?: string;
   readonly configChecksum?: string;
   readonly message?: string;
+  /** What belongs to it, as `Kind/name`. */
+  readonly objects?: readonly string[];
+  /** Those of them that are not there. */
+  readonly missing?: readonly string[];
 }
 
 export interface Condition {

@@ -122,7 +122,7 @@ function scaling(parent: Parent, spec: IngesterSpec, name: ComponentName): reado
   const metadata = childMetadata(parent, name);
   const children: Child[] = [];
   if (autoscaling !== undefined) {
-    const { minReplicas = 1, maxReplicas, targetCPUPercent = 80 } = autoscaling;
+    const { minReplicas = 1, maxReplicas, targetCPUPercent = 80, behavior } = autoscaling;
     const target = { type: 'Utilization', averageUtilization: targetCPUPercent };
     const body = {
       metadata,
@@ -131,6 +131,7 @@ function scaling(parent: Parent, spec: IngesterSpec, name: ComponentName): reado
         minReplicas,
         maxReplicas,
         metrics: [{ type: 'Resource', resource: { name: 'cpu', target } }],
+        ...(behavior === undefined ? {} : { behavior }),
       },
     };
     const needs = [keyOf({ kind: childKinds.deployment, name: own })];

@@ -44,6 +44,7 @@ export function conditionsOf(input: SummaryInput, components: SummaryComponents)
     degraded(input, components),
     specValid(input),
     input.suspended ? ['Suspended', 'Suspended', suspendedText(input)] : ['Suspended', 'NotSuspended', ''],
+    snapshotMissed(input),
     foreign(input),
   ];
   return drafts.map((draft) => conditionOf(draft, input));
@@ -59,8 +60,8 @@ function conditionOf(draft: ConditionDraft, { status: { conditions }, generation
   return { type, status, reason, message, lastTransitionTime, observedGeneration: generation };
 }
 
-/** What follows from reads, where they fail. What follows from the specification alone stays. */
-const read: readonly Exclude<ConditionType, 'SpecValid' | 'Suspended'>[] = [
+/** What follows from reads, where they fail. What follows from the specification alone, or from time, stays. */
+const read: readonly Exclude<ConditionType, 'SpecValid' | 'Suspended' | 'SnapshotMissed'>[] = [
   'Available',
   'LifecycleComplete',
   'Progressing',
@@ -186,6 +187,20 @@ function suspendedText({ next, observed, scaledToZero = false }: SummaryInput): 
   const phase = next.lifecycle?.phase ?? 'not started';
   const running = active.length === 0 ? '' : `; still running: ${active.join(', ')}`;
   return `at ${phase}${running}${scaledToZero ? '; the components are scaled to zero' : ''}`;
+}
+
+/** By time alone, so that it says the same where no task is ever begun. As late as the alert IngesterSnapshotMissed. */
+const SNAPSHOT_LATE_MS = 3_600_000;
+
+function snapshotMissed({ next: { lifecycle }, now }: SummaryInput): ConditionDraft {
+  const { snapshotSchedule, snapshotAt } = lifecycle ?? {};
+  if (snapshotSchedule === undefined) return ['SnapshotMissed', 'NotScheduled', ''];
+  const newest = snapshotAt === undefined ? 'there is none' : `the newest is of ${snapshotAt}`;
+  const { missedSince } = snapshotSchedule;
+  const isLate = missedSince !== undefined && now.getTime() - Date.parse(missedSince) > SNAPSHOT_LATE_MS;
+  return isLate
+    ? ['SnapshotMissed', 'Missed', `due since ${missedSince}; ${newest}`]
+    : ['SnapshotMissed', 'Taken', newest];
 }
 
 function foreign({ observed, taken = [] }: SummaryInput): ConditionDraft {

@@ -23,6 +23,7 @@ import { type Canary, isCanary } from './canary.ts';
 import { takenNames } from './desired-children.ts';
 import { endedBetween } from './ended.ts';
 import type { MigrationRecord } from './migration-record.ts';
+import { withObjects } from './objects.ts';
 import { type Observation, observe } from './observe.ts';
 import { forbiddenIn, permittedStatus, readPermitted } from './permitted.ts';
 import { scaleToZero } from './scale-to-zero.ts';
@@ -90,7 +91,7 @@ export class LifecycleReconciler {
     const input = planInput(object, parent, { ...read, observed: observation.state, now });
     const { made, taken } = await this.#plan(input, parent, observation);
     await this.#options.record.writeVersion(parent, made.status.migratedVersion);
-    const written = await this.#writeStatus(ref, object, made.status);
+    const written = await this.#writeStatus(ref, object, withObjects(made.status, parent, observation));
     for (const ended of endedBetween(input.status.lifecycle, made.status.lifecycle, now)) {
       this.#options.metrics.ended(ended);
     }

@@ -117,6 +117,7 @@ describe('a reconcile', () => {
       ...unread.map((type) => `${type} Unknown ObservationFailed`),
       'SpecValid True Valid',
       'Suspended False NotSuspended',
+      'SnapshotMissed False NotScheduled',
     ]);
     assert.match(status().conditions?.[0]?.message ?? '', /pods is forbidden/);
     await reconcile(1);

@@ -8,7 +8,7 @@ import { advanceSchedule, scheduleProblem } from '../../../src/lifecycle/plan/sc
 import { advanceSnapshots, referencedSnapshots } from '../../../src/lifecycle/plan/snapshots.ts';
 import { noLifecycle } from '../../../src/lifecycle/plan/target.ts';
 import { specOf } from '../../support/lifecycle-model.ts';
-import { asking, failing, messageOf, running } from '../../support/lifecycle-plans.ts';
+import { asking, failing, messageOf, reasonOf, running } from '../../support/lifecycle-plans.ts';
 
 describe('a restore', () => {
   const restore = { snapshot: '20300101-030000', nonce: 'one', replaceDataOf: 'michelangelo' };
@@ -64,6 +64,39 @@ describe('a restore', () => {
       'before',
       '20300101-030000',
     ]);
+  });
+});
+
+describe('the condition SnapshotMissed', () => {
+  const snapshots = { database: 'd', schedule: '0 3 * * *' };
+  const spec = { lifecycle: { ...running.spec.lifecycle, snapshots } };
+  const said = (hours: number, more: object = {}, snapshotAt?: string): readonly (string | undefined)[] => {
+    const due = new Date(running.now);
+    const snapshotSchedule = { missedSince: due.toISOString(), tick: due.toISOString(), ...more };
+    const lifecycle = {
+      ...noLifecycle,
+      ...running.status.lifecycle,
+      snapshotSchedule,
+      ...(snapshotAt && { snapshotAt }),
+    };
+    // Suspended: no task begins, and time passes all the same.
+    const input = { suspended: true, now: new Date(running.now + hours * 3_600_000) };
+    const { conditions } = plan(asking(spec, { ...input, status: { ...running.status, lifecycle } })).status;
+    const found = conditions?.find(({ type }) => type === 'SnapshotMissed');
+    return [found?.status, found?.reason, found?.message];
+  };
+
+  it('is true by time alone, an hour after a snapshot was due, and says how old the newest is', () => {
+    const due = new Date(running.now).toISOString();
+    assert.deepEqual(said(0.9), ['False', 'Taken', 'there is none']);
+    assert.deepEqual(said(1.1), ['True', 'Missed', `due since ${due}; there is none`]);
+    const newest = '2029-12-31T03:00:00.000Z';
+    assert.deepEqual(said(1.1, {}, newest), ['True', 'Missed', `due since ${due}; the newest is of ${newest}`]);
+    assert.deepEqual(said(30, { missedSince: undefined }, newest), ['False', 'Taken', `the newest is of ${newest}`]);
+  });
+
+  it('is false where nothing is scheduled', () => {
+    assert.equal(reasonOf(plan(asking({})), 'SnapshotMissed'), 'NotScheduled');
   });
 });
 
