@@ -112,20 +112,17 @@ export class EveryCluster {
     readable: readonly Readable[],
     { asked, start, time }: Paged,
   ): AsyncGenerator<ListPage, void> {
-    const first = start === undefined ? 0 : readable.findIndex(({ cluster: { name } }) => name === start.cluster);
-    if (first < 0) throw new QueryError('Expired', 'you may not list the cluster of continue any more; begin anew');
+    const rest = from(start, readable);
     let left: number | undefined;
-    for (const [index, { cluster, among }] of readable.slice(first).entries()) {
+    for (const [index, { cluster, among }] of rest.entries()) {
       const inside = { ...asked, continue: index === 0 ? start?.token : undefined };
       const query = listQuery(collection, among, inside, this.#options.templates);
       left ??= asked.limit ?? query.limit ?? Number.POSITIVE_INFINITY;
       const within = (work: Promise<ListPage>): Promise<ListPage> =>
         namingCluster(cluster.name, () => time.within(work));
-      const pages = readPages(cluster.storage.until(time.signal), collection.kind, query, {
-        limit: Number.isFinite(left) ? left : undefined,
-        within,
-      });
-      const after = readable[first + index + 1]?.cluster.name;
+      const storage = cluster.storage.until(time.signal);
+      const pages = readPages(storage, collection.kind, query, { limit: left, within });
+      const after = rest[index + 1]?.cluster.name;
       for await (const page of pages) {
         left -= page.items.length;
         yield { ...page, continue: nextOf(page, cluster.name, after), total: undefined };
@@ -133,6 +130,14 @@ export class EveryCluster {
       }
     }
   }
+}
+
+/** The clusters that are left. */
+function from(start: Start | undefined, readable: readonly Readable[]): readonly Readable[] {
+  if (start === undefined) return readable;
+  const first = readable.findIndex(({ cluster: { name } }) => name === start.cluster);
+  if (first >= 0) return readable.slice(first);
+  throw new QueryError('Expired', 'you may not list the cluster of continue any more; begin anew');
 }
 
 /** The namespaces to look in; the refusal where the user may list the kind in none. */
