@@ -22,7 +22,11 @@ interface Kubectl {
  * and the refusal says to try again.
  */
 const CONNECTING = 'the API server did not say in time';
-const MAX_TRIES = 5;
+export const MAX_TRIES = 5;
+
+export function isConnecting(refusal: string): boolean {
+  return refusal.includes(CONNECTING);
+}
 
 /** Of a Go program that ends soon: collecting garbage is up to a third of the processor time of a kubectl. */
 export const briefProgram = { GOGC: 'off', GOMEMLIMIT: '1GiB' } as const;
@@ -42,7 +46,7 @@ export function kubectlRunner(
     const run = (): Promise<KubectlResult> =>
       runCommand(instance.kubectl, args, { env, ...(input === undefined ? {} : { input }) });
     let result = await run();
-    for (let tries = 1; tries < MAX_TRIES && result.stderr.includes(CONNECTING); tries += 1) result = await run();
+    for (let tries = 1; tries < MAX_TRIES && isConnecting(result.stderr); tries += 1) result = await run();
     if (result.code === 0 || allowFailure) return result;
     throw new CodedError('LOCAL_KUBECTL', `kubectl ${args.join(' ')} failed: ${result.stderr.trim()}`);
   };

@@ -13,6 +13,10 @@ interface Rule {
   readonly verbs: readonly string[];
 }
 
+interface Pod {
+  readonly status: { readonly containerStatuses?: readonly { readonly restartCount: number }[] };
+}
+
 /** Takes this right from the controller; what it returns gives it back. */
 async function without(cluster: LifecycleCluster, verb: string, resource: string): Promise<() => Promise<void>> {
   const list = JSON.parse(await cluster.kubectl('get', 'roles', '-o', 'json')) as {
@@ -36,25 +40,20 @@ async function without(cluster: LifecycleCluster, verb: string, resource: string
 
 /** Of the controller's pod: how often its container was started again. */
 async function restarts(cluster: LifecycleCluster): Promise<number> {
-  const counts = 'jsonpath={.items[*].status.containerStatuses[*].restartCount}';
-  return Number(await cluster.kubectl('get', 'pods', '-l', 'app.kubernetes.io/component=lifecycle', '-o', counts));
+  const [pod, ...more] = await cluster.list<Pod>('pods', 'app.kubernetes.io/component=lifecycle');
+  assert.deepEqual(more, []);
+  const [container] = pod?.status.containerStatuses ?? [];
+  assert.ok(container !== undefined, 'its container was started');
+  return container.restartCount;
 }
 
 async function beat(cluster: LifecycleCluster): Promise<string> {
-  const { metadata } = JSON.parse(await cluster.kubectl('get', 'ingester', 'canary', '-o', 'json')) as {
-    metadata: { annotations?: Readonly<Record<string, string>> };
-  };
+  const { metadata } = await cluster.read('ingesters', 'canary');
   return metadata.annotations?.[CANARY_BEAT_ANNOTATION] ?? '';
 }
 
 function statuses({ conditions = [] }: IngesterStatus): Readonly<Record<string, string>> {
   return Object.fromEntries(conditions.map(({ type, status, reason }) => [type, `${status} ${reason}`]));
-}
-
-async function podCount(cluster: LifecycleCluster): Promise<number> {
-  const selector = 'app.kubernetes.io/component in (sync,query)';
-  const names = await cluster.kubectl('get', 'pods', '-l', selector, '-o', 'name');
-  return names.split('\n').filter((name) => name !== '').length;
 }
 
 describe('a lifecycle controller', () => {
@@ -87,7 +86,7 @@ describe('a lifecycle controller', () => {
     const metadata = { namespace: SYSTEM, name: 'waits' };
     const model = { apiVersion: 'michelangelo.api/v2', kind: 'Model', metadata, spec: { algorithm: 'xgboost' } };
     await cluster.patch({ suspend: true, suspendMode: 'ScaleToZero' });
-    await eventually(async () => assert.equal(await podCount(cluster), 0), 2 * MINUTES);
+    await eventually(async () => assert.deepEqual(await cluster.podNames(), []), 2 * MINUTES);
     const suspended = await cluster.until('suspended', ({ phase, ready }) => phase === 'Suspended' && ready === '0/0');
     assert.equal(statuses(suspended)['Available'], 'False NotServing');
     // The webhook is there: what is created now is guarded.
@@ -98,7 +97,7 @@ describe('a lifecycle controller', () => {
     await cluster.patch({ suspend: false, suspendMode: null });
     assert.equal((await cluster.settled('1.0.0')).ready, '2/2');
     await eventually(async () => {
-      assert.match((await cluster.tryKubectl('get', 'model', 'waits')).stderr, /NotFound/);
+      assert.ok(await cluster.isGone('models', 'waits'));
       const rows = await cluster.bundle.database.query("SELECT row_state FROM model WHERE name = 'waits'");
       assert.deepEqual(rows, [{ row_state: 2 }]);
     }, 2 * MINUTES);

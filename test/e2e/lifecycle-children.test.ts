@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
 import { eventually } from '../support/eventually.ts';
-import { aSpec, INGESTER, type LifecycleCluster, useLifecycle } from '../support/use-lifecycle.ts';
+import { aSpec, INGESTER, type LifecycleCluster, type Resource, useLifecycle } from '../support/use-lifecycle.ts';
 
 const SYNC = `${INGESTER}-sync`;
 const QUERY = `${INGESTER}-query`;
@@ -13,28 +13,17 @@ interface Object {
   readonly data?: Readonly<Record<string, string>>;
 }
 
-async function read(cluster: LifecycleCluster, kind: string, name: string): Promise<Object> {
-  return JSON.parse(await cluster.kubectl('get', kind, name, '-o', 'json')) as Object;
-}
-
 async function notes(cluster: LifecycleCluster, reason: string): Promise<readonly string[]> {
-  const list = JSON.parse(await cluster.kubectl('get', 'events.events.k8s.io', '-o', 'json')) as {
-    items: { reason: string; note?: string; series?: { count: number } }[];
-  };
-  return list.items.filter((event) => event.reason === reason).map(({ note = '' }) => note);
-}
-
-async function podNames(cluster: LifecycleCluster): Promise<readonly string[]> {
-  const selector = 'app.kubernetes.io/component in (sync,query)';
-  return (await cluster.kubectl('get', 'pods', '-l', selector, '-o', 'name')).trim().split('\n').sort();
+  const events = await cluster.list<{ readonly reason: string; readonly note?: string }>('events');
+  return events.filter((event) => event.reason === reason).map(({ note = '' }) => note);
 }
 
 /** Waits until the object is as it was, and was another one in between. */
-async function isPutBack(cluster: LifecycleCluster, kind: string, name: string, patch: object): Promise<void> {
-  const { spec, data, metadata } = await read(cluster, kind, name);
+async function isPutBack(cluster: LifecycleCluster, kind: Resource, name: string, patch: object): Promise<void> {
+  const { spec, data, metadata } = await cluster.read<Object>(kind, name);
   await cluster.kubectl('patch', kind, name, '--type=merge', '-p', JSON.stringify(patch));
   await eventually(async () => {
-    const found = await read(cluster, kind, name);
+    const found = await cluster.read<Object>(kind, name);
     assert.deepEqual({ spec: found.spec, data: found.data }, { spec, data });
     assert.equal(found.metadata.uid, metadata.uid);
   }, 60_000);
@@ -60,7 +49,7 @@ describe('the children of an Ingester resource', () => {
   it('that another client edits are put back, of every kind, and an event names the fields', async () => {
     const cluster = use();
     assert.deepEqual(await notes(cluster, 'ChildPutBack'), []);
-    await isPutBack(cluster, 'deployment', SYNC, { spec: { replicas: 3 } });
+    await isPutBack(cluster, 'deployments', SYNC, { spec: { replicas: 3 } });
     const [note = ''] = await eventually(async () => {
       const found = await notes(cluster, 'ChildPutBack');
       assert.notEqual(found.length, 0);
@@ -68,12 +57,12 @@ describe('the children of an Ingester resource', () => {
     });
     assert.equal(note, `changed by another client and put back: Deployment/${SYNC}: spec.replicas`);
     await Promise.all([
-      isPutBack(cluster, 'configmap', `${SYNC}-config`, { data: { 'config.yaml': '{}' } }),
-      isPutBack(cluster, 'service', QUERY, { spec: { selector: { 'app.kubernetes.io/component': 'sync' } } }),
-      isPutBack(cluster, 'ingress', QUERY, { spec: { ingressClassName: 'another' } }),
-      isPutBack(cluster, 'networkpolicy', QUERY, { spec: { ingress: [{}] } }),
-      isPutBack(cluster, 'poddisruptionbudget', SYNC, { spec: { maxUnavailable: 0 } }),
-      isPutBack(cluster, 'horizontalpodautoscaler', QUERY, { spec: { maxReplicas: 9 } }),
+      isPutBack(cluster, 'configmaps', `${SYNC}-config`, { data: { 'config.yaml': '{}' } }),
+      isPutBack(cluster, 'services', QUERY, { spec: { selector: { 'app.kubernetes.io/component': 'sync' } } }),
+      isPutBack(cluster, 'ingresses', QUERY, { spec: { ingressClassName: 'another' } }),
+      isPutBack(cluster, 'networkpolicies', QUERY, { spec: { ingress: [{}] } }),
+      isPutBack(cluster, 'poddisruptionbudgets', SYNC, { spec: { maxUnavailable: 0 } }),
+      isPutBack(cluster, 'horizontalpodautoscalers', QUERY, { spec: { maxReplicas: 9 } }),
     ]);
     assert.equal((await cluster.settled('1.0.0')).ready, '2/2');
   });
@@ -97,7 +86,7 @@ describe('the children of an Ingester resource', () => {
     const puts = (await notes(cluster, 'ChildPutBack')).length;
     await cluster.patch({ version: '1.1.0', lifecycle: { migrate: { requiresQuiesce: false } } });
     await cluster.settled('1.1.0');
-    const { metadata, spec } = await read(cluster, 'deployment', SYNC);
+    const { metadata, spec } = await cluster.read<Object>('deployments', SYNC);
     assert.equal(metadata.annotations?.['example.com/owner'], 'another team');
     const text = JSON.stringify(spec);
     assert.match(text, /"image":"michelangelo-ingester:1\.1\.0"/);
@@ -117,10 +106,10 @@ describe('the children of an Ingester resource', () => {
     await scaled(0, '1/1');
     await scaled(1, '2/2');
     await cluster.settled('1.1.0');
-    const before = await podNames(cluster);
+    const before = await cluster.podNames();
     await cluster.patch({ forceReload: 'now' });
     await eventually(async () => {
-      const now = await podNames(cluster);
+      const now = await cluster.podNames();
       assert.equal(now.length, 2);
       assert.equal(now.filter((name) => before.includes(name)).length, 0);
     }, 120_000);
@@ -146,9 +135,8 @@ describe('the children of an Ingester resource', () => {
       networkPolicy: null,
     });
     await eventually(async () => {
-      const kinds = 'ingress,networkpolicy,poddisruptionbudget,horizontalpodautoscaler';
-      const left = await cluster.kubectl('get', kinds, '-l', `michelangelo/ingester=${INGESTER}`, '-o', 'name');
-      assert.equal(left, '');
+      for (const kind of ['ingresses', 'networkpolicies', 'poddisruptionbudgets', 'horizontalpodautoscalers'] as const)
+        assert.deepEqual(await cluster.names(kind, `michelangelo/ingester=${INGESTER}`), []);
     }, 60_000);
     await cluster.settled('1.1.0');
   });

@@ -37,14 +37,12 @@ function condition({ conditions }: IngesterStatus, type: string): string {
 }
 
 async function jobNames(cluster: LifecycleCluster): Promise<readonly string[]> {
-  const names = await cluster.kubectl('get', 'job', '-l', `michelangelo/ingester=${INGESTER}`, '-o', 'name');
-  return names.split('\n').filter((name) => name !== '');
+  return cluster.names('jobs', `michelangelo/ingester=${INGESTER}`);
 }
 
 async function podsOf(cluster: LifecycleCluster, component: string): Promise<readonly string[]> {
   const selector = `michelangelo/ingester=${INGESTER},app.kubernetes.io/component=${component}`;
-  const names = await cluster.kubectl('get', 'pods', '-l', selector, '-o', 'name');
-  return names.split('\n').filter((name) => name !== '');
+  return cluster.names('pods', selector);
 }
 
 async function gateHolder(cluster: LifecycleCluster): Promise<unknown> {

@@ -34,14 +34,8 @@ function migrates(cluster: LifecycleCluster): Promise<IngesterStatus> {
 /** Waits for a reconcile that began after this. */
 async function nextReconcile(cluster: LifecycleCluster, quiesceTimeout: string): Promise<IngesterStatus> {
   await cluster.patch({ lifecycle: { quiesceTimeout } });
-  const generation = Number(
-    await cluster.kubectl('get', 'ingester', INGESTER, '-o', 'jsonpath={.metadata.generation}'),
-  );
+  const { generation = 0 } = (await cluster.read('ingesters', INGESTER)).metadata;
   return cluster.until('looked at', ({ observedGeneration = 0 }) => observedGeneration >= generation);
-}
-
-async function deployments(cluster: LifecycleCluster): Promise<string> {
-  return cluster.kubectl('get', 'deployment', '-l', `michelangelo/ingester=${INGESTER}`, '-o', 'name');
 }
 
 function condition({ conditions }: IngesterStatus, type: string): string {
@@ -74,7 +68,7 @@ describe('an upgrade', () => {
     await cluster.until('under way', ({ lifecycle }) => lifecycle?.attempt !== undefined);
     await kill();
     const { lifecycle } = await migrates(cluster);
-    await eventually(() => cluster.kubectl('get', 'job', `${INGESTER}-migrate`), 120_000);
+    await eventually(() => cluster.read('jobs', `${INGESTER}-migrate`), 120_000);
     await kill();
     goOn();
     await cluster.until('migrated', (status) => status.migratedVersion === '1.1.0');
@@ -91,7 +85,7 @@ describe('an upgrade', () => {
     const { command, goOn } = held(cluster, 'suspended');
     await cluster.patch({ version: '1.2.0', lifecycle: { migrate: { command } } });
     await migrates(cluster);
-    await eventually(() => cluster.kubectl('get', 'job', `${INGESTER}-migrate`), 120_000);
+    await eventually(() => cluster.read('jobs', `${INGESTER}-migrate`), 120_000);
     await cluster.patch({ suspend: true });
     assert.match(condition(await cluster.inPhase('Suspended'), 'Suspended'), /at Migrating; still running: migrate-/);
     goOn();
@@ -99,7 +93,8 @@ describe('an upgrade', () => {
     const status = await nextReconcile(cluster, '6m');
     assert.equal(status.phase, 'Suspended');
     assert.equal(status.lifecycle?.steps.migrate?.state, 'Running');
-    assert.equal(await deployments(cluster), `deployment.apps/${INGESTER}-maintenance-page\n`);
+    const deployments = await cluster.names('deployments', `michelangelo/ingester=${INGESTER}`);
+    assert.deepEqual(deployments, [`${INGESTER}-maintenance-page`]);
     await cluster.patch({ suspend: false });
     assert.equal((await cluster.settled('1.2.0')).migratedVersion, '1.2.0');
   });

@@ -1,6 +1,7 @@
 // What the tasks of an Ingester resource do, as Jobs of its controller, on real servers.
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { BundleDatabase } from '../../hack/local/bundle-database.ts';
 import type { IngesterStatus } from '../../src/api/ingester/status.ts';
 import { eventually } from '../support/eventually.ts';
@@ -10,13 +11,12 @@ import { aSpec, INGESTER, isSettled, type LifecycleCluster, SYSTEM, useLifecycle
 const YEARLY = '0 0 1 1 *';
 const PAST = '2026-01-01T00:00:00.000Z';
 
-const aModel = (name: string): string =>
-  JSON.stringify({
-    apiVersion: 'michelangelo.api/v2',
-    kind: 'Model',
-    metadata: { namespace: SYSTEM, name },
-    spec: { algorithm: 'xgboost' },
-  });
+const aModel = (name: string): object => ({
+  apiVersion: 'michelangelo.api/v2',
+  kind: 'Model',
+  metadata: { namespace: SYSTEM, name },
+  spec: { algorithm: 'xgboost' },
+});
 
 async function storedModels(cluster: LifecycleCluster): Promise<readonly string[]> {
   const rows = await cluster.bundle.database.query('SELECT name, row_state FROM model ORDER BY name');
@@ -32,19 +32,13 @@ function wasRestored(status: IngesterStatus): boolean {
   return restores.includes('one') && steps?.restore?.state === 'Complete' && isSettled(status, '1.0.0');
 }
 
-/** Names of the pods of sync and query, to see who was restarted. */
-async function podNames(cluster: LifecycleCluster): Promise<readonly string[]> {
-  const selector = 'app.kubernetes.io/component in (sync,query)';
-  return (await cluster.kubectl('get', 'pods', '-l', selector, '-o', 'name')).trim().split('\n').sort();
-}
-
 describe('the tasks of an Ingester resource', () => {
   const use = useLifecycle();
   let source: BundleDatabase;
   before(async () => {
     const cluster = use();
     source = await aSource(cluster, 'the-source', ['kept', 'left-out']);
-    await cluster.bundle.controlPlane.kubectlRun(['apply', '-f', '-'], { input: aModel('here-first') });
+    assert.ok(await cluster.create('models', aModel('here-first')));
     const clone = { sourceSecret: 'the-source', postSQL: ["DELETE FROM model WHERE name = 'left-out'"] };
     await cluster.apply({ ...aSpec, environment: 'Staging', lifecycle: { ...aSpec.lifecycle, clone } });
   });
@@ -79,17 +73,17 @@ describe('the tasks of an Ingester resource', () => {
 
   it('take a snapshot by schedule beside what runs, and go back to it, once', async () => {
     const cluster = use();
-    const { database, controlPlane } = cluster.bundle;
-    const pods = await podNames(cluster);
+    const { database } = cluster.bundle;
+    const pods = await cluster.podNames();
     await cluster.patch({ lifecycle: { snapshots: { database: `${database.name}_snapshots`, schedule: YEARLY } } });
     await cluster.until('scheduled', ({ lifecycle }) => lifecycle?.snapshotSchedule?.next !== undefined);
     await cluster.tick({ snapshotSchedule: { next: PAST } });
     const { lifecycle: taken } = await cluster.until('taken', (status) => {
       return status.lifecycle?.snapshotAt !== undefined && isSettled(status, '1.0.0');
     });
-    assert.deepEqual(await podNames(cluster), pods);
+    assert.deepEqual(await cluster.podNames(), pods);
     await database.query("DELETE FROM model WHERE name IN ('kept', 'later')");
-    await controlPlane.kubectlRun(['apply', '-f', '-'], { input: aModel('after-it') });
+    assert.ok(await cluster.create('models', aModel('after-it')));
     const restore = { snapshot: taken?.snapshots.at(-1) ?? '', nonce: 'one', replaceDataOf: database.name };
     await cluster.patch({ lifecycle: { restore } });
     const { lifecycle } = await cluster.until('restored', (status) => wasRestored(status));
@@ -99,9 +93,9 @@ describe('the tasks of an Ingester resource', () => {
     assert.equal(lifecycle?.snapshots.length, 2, 'what was there before it is kept');
     await cluster.patch({ lifecycle: { restore: null } });
     await cluster.patch({ lifecycle: { restore } });
-    const generation = await cluster.kubectl('get', 'ingester', INGESTER, '-o', 'jsonpath={.metadata.generation}');
+    const { generation } = (await cluster.read('ingesters', INGESTER)).metadata;
     const again = await cluster.until('looked at', (status) => {
-      return status.observedGeneration === Number(generation) && isSettled(status, '1.0.0');
+      return status.observedGeneration === generation && isSettled(status, '1.0.0');
     });
     assert.deepEqual([again.lifecycle?.runs, again.lifecycle?.restore], [lifecycle.runs, undefined]);
   });
@@ -137,22 +131,25 @@ describe('the tasks of an Ingester resource', () => {
 
   it('leave the pods alone when the manifest names the new Secret at last', async () => {
     const cluster = use();
-    const before = await podNames(cluster);
+    const before = await cluster.podNames();
     await cluster.patch({ database: { credentialsSecret: 'next', rotation: null } });
     const { lifecycle } = await cluster.until(
       'over',
       (status) => status.lifecycle?.credentials === undefined && isSettled(status, '1.0.0'),
     );
     assert.equal(lifecycle?.attempt, undefined);
-    assert.deepEqual(await podNames(cluster), before);
+    assert.deepEqual(await cluster.podNames(), before);
   });
 });
+
+/** Between two objects: no part has a rest, and none is busy with nothing else. */
+const WRITE_MS = 200;
 
 interface Writer {
   stop(): Promise<{ readonly names: readonly string[]; readonly complaints: readonly string[] }>;
 }
 
-/** Creates objects without a pause, and reads what every pod of sync logs meanwhile. */
+/** Creates objects all the time, and reads what every pod of sync logs meanwhile. */
 function startWriter(cluster: LifecycleCluster): Writer {
   const names: string[] = [];
   const logs = new Map<string, Promise<string>>();
@@ -162,12 +159,11 @@ function startWriter(cluster: LifecycleCluster): Writer {
     while (loop.runs) {
       const name = `written-${count}`;
       count += 1;
-      const run = { input: aModel(name), allowFailure: true };
-      const { code } = await cluster.bundle.controlPlane.kubectlRun(['create', '-f', '-'], run);
       // What the API server did not take was not written.
-      if (code === 0) names.push(name);
-      const found = await cluster.kubectl('get', 'pods', '-l', 'app.kubernetes.io/component=sync', '-o', 'name');
-      for (const pod of found.trim().split('\n')) logs.set(pod, logOf(cluster, pod, logs.get(pod)));
+      if (await cluster.create('models', aModel(name))) names.push(name);
+      for (const pod of await cluster.names('pods', 'app.kubernetes.io/component=sync'))
+        logs.set(pod, logOf(cluster, pod, logs.get(pod)));
+      await delay(WRITE_MS);
     }
   })();
   return {
@@ -182,6 +178,5 @@ function startWriter(cluster: LifecycleCluster): Writer {
 
 /** What a pod has logged, or what it had when it was there last. */
 async function logOf(cluster: LifecycleCluster, pod: string, last: Promise<string> | undefined): Promise<string> {
-  const { code, stdout } = await cluster.tryKubectl('logs', pod);
-  return code === 0 ? stdout : ((await last) ?? '');
+  return (await cluster.logOf(pod)) ?? (await last) ?? '';
 }

@@ -8,6 +8,11 @@ import { CANARY_BEAT_ANNOTATION, CANARY_LABEL } from '../../src/api/names.ts';
 import { eventually } from '../support/eventually.ts';
 import { anIngester, aSpec, INGESTER, type LifecycleCluster, SYSTEM, useLifecycle } from '../support/use-lifecycle.ts';
 
+interface Canary {
+  readonly metadata: { readonly annotations?: Readonly<Record<string, string>> };
+  readonly status?: IngesterStatus;
+}
+
 /** What one request to query is answered with, through the Service. */
 async function ask(
   cluster: LifecycleCluster,
@@ -151,7 +156,7 @@ describe('an Ingester resource', () => {
     assert.match(explained, /Users: {6}Serving/);
     // What runs goes on being repaired.
     await cluster.kubectl('delete', 'deployment', 'ingester-sync');
-    await eventually(() => cluster.kubectl('get', 'deployment', 'ingester-sync'));
+    await eventually(() => cluster.read('deployments', 'ingester-sync'));
     await cluster.patch({ version: '1.1.0' });
     await cluster.settled('1.1.0');
   });
@@ -184,17 +189,9 @@ describe('an Ingester resource', () => {
   it('has a canary beside it that runs nothing, and is touched and seen again and again', async () => {
     const cluster = use();
     await eventually(async () => {
-      const [beat, phase] = (
-        await cluster.kubectl(
-          'get',
-          'ingester',
-          'canary',
-          '-o',
-          `jsonpath={.metadata.annotations}{'\\n'}{.status.phase}`,
-        )
-      ).split('\n');
-      assert.match(beat ?? '', new RegExp(CANARY_BEAT_ANNOTATION));
-      assert.equal(phase, 'Running');
+      const { metadata, status } = await cluster.read<Canary>('ingesters', 'canary');
+      assert.notEqual(metadata.annotations?.[CANARY_BEAT_ANNOTATION], undefined);
+      assert.equal(status?.phase, 'Running');
     }, 60_000);
     assert.equal(
       await cluster.kubectl('get', 'deployment,job', '-l', 'michelangelo/ingester=canary', '-o', 'name'),
@@ -206,15 +203,8 @@ describe('an Ingester resource', () => {
     const cluster = use();
     await cluster.kubectl('delete', 'ingester', INGESTER, '--wait=true', '--timeout=60s');
     await eventually(async () => {
-      const left = await cluster.kubectl(
-        'get',
-        'deployment,job,service,configmap',
-        '-l',
-        `michelangelo/ingester=${INGESTER}`,
-        '-o',
-        'name',
-      );
-      assert.equal(left, '');
+      for (const kind of ['deployments', 'jobs', 'services', 'configmaps'] as const)
+        assert.deepEqual(await cluster.names(kind, `michelangelo/ingester=${INGESTER}`), []);
     }, 60_000);
   });
 });

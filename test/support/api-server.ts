@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { Agent, request } from 'node:https';
+import { isConnecting, MAX_TRIES } from '../../hack/local/kubectl.ts';
 import type { KindDefinition } from '../../src/api/kind.ts';
 import { GROUP, VERSION } from '../../src/api/names.ts';
 import type { KubernetesObject } from '../../src/api/object.ts';
@@ -9,6 +10,8 @@ export interface ApiAnswer {
   readonly status: number;
   /** The object, or a Status. */
   readonly body: KubernetesObject & { readonly message?: string; readonly reason?: string };
+  /** What came, whatever it is. */
+  readonly text: string;
   readonly warnings: readonly string[];
 }
 
@@ -66,7 +69,7 @@ export class ApiServer {
         response.on('error', reject);
         response.on('end', () => {
           const text = Buffer.concat(chunks).toString();
-          resolve({ status: response.statusCode ?? 0, body: parsed(text), warnings });
+          resolve({ status: response.statusCode ?? 0, body: parsed(text), text, warnings });
         });
       });
       sent.on('error', reject);
@@ -74,9 +77,16 @@ export class ApiServer {
     });
   }
 
+  /** The same, tried again where the webhook asks for that, as kubectl is. */
+  async patiently(call: ApiCall): Promise<ApiAnswer> {
+    let answer = await this.call(call);
+    for (let tries = 1; tries < MAX_TRIES && isConnecting(answer.text); tries += 1) answer = await this.call(call);
+    return answer;
+  }
+
   /** The same, and an error unless it succeeds. */
   async must(call: ApiCall): Promise<ApiAnswer['body']> {
-    const { status, body } = await this.call(call);
+    const { status, body } = await this.patiently(call);
     if (status < 300) return body;
     throw new CodedError('TEST_API', `${call.method} ${call.path}: ${status} ${body.message ?? ''}`);
   }
