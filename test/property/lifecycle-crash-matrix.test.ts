@@ -1,15 +1,16 @@
-// The lifecycle controller killed at the writes of each change, over an API server in memory: a part of the cells that
-// test/integration/lifecycle-crash-matrix.test.ts runs on a real one.
+// The lifecycle controller killed at each write of each change, one at a time, over an API server in memory. `npm run matrix`
+// runs every cell, `npm test` a part.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { configMaps } from '../../src/kube/resources.ts';
+import { isWriting } from '../support/crash-matrix/table.ts';
 import { Scene } from '../support/lifecycle-crash/cells.ts';
 import { type LifecycleFlow, lifecycleFlows } from '../support/lifecycle-crash/flows.ts';
-import { runFlow } from '../support/lifecycle-crash/matrix.ts';
+import { again, oneByOne, runFlow } from '../support/lifecycle-crash/matrix.ts';
 import { MemoryServer } from '../support/lifecycle-crash/memory-server.ts';
 import { World } from '../support/lifecycle-crash/world.ts';
 
-/** One cell of so many. */
+/** Outside of `npm run matrix`, one cell of so many. */
 const PART = 12;
 
 async function aScene(flow: LifecycleFlow): Promise<Scene> {
@@ -20,9 +21,18 @@ async function aScene(flow: LifecycleFlow): Promise<Scene> {
 }
 
 describe('a lifecycle controller in memory that is killed, or loses an answer,', () => {
+  it('again and again in one change ends as without that', async () => {
+    for (const flow of lifecycleFlows) {
+      const cells = isWriting ? again(6, 1) : again(6, 6);
+      const { undisturbed, wrong } = await runFlow({ flow, aScene, cells: () => cells });
+      assert.deepEqual([flow.name, undisturbed, wrong], [flow.name, [], []]);
+    }
+  });
+
   for (const flow of lifecycleFlows) {
     it(`at a write of ${flow.name} ends as without that`, async () => {
-      const { runs, undisturbed, wrong } = await runFlow({ flow, aScene, part: PART, lanes: 1 });
+      const cells = oneByOne(isWriting ? 1 : PART);
+      const { runs, undisturbed, wrong } = await runFlow({ flow, aScene, cells });
       assert.deepEqual([runs, undisturbed, wrong], [flow.runs, [], []]);
     });
   }

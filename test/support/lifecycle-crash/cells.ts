@@ -90,7 +90,7 @@ export class Scene {
     await this.#warmUp();
     const counter = new WriteCounter(fault);
     const found = takenBack ? await this.#takeBack(counter) : differences(expected, await this.#change(counter));
-    const missed = counter.struck ? [] : [`the controller ended without the write "${fault.label}"`];
+    const missed = counter.struck ? [] : ['the controller ended without that write'];
     return [...missed, ...found, ...this.world.broken, ...(await this.world.problemsAtRest())];
   }
 

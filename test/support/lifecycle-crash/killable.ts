@@ -1,9 +1,10 @@
 // One process of the lifecycle controller over an API server: it can be killed at any write, or lose the answer to one.
 import { CodedError } from '../../../src/base/errors.ts';
-import { sameJson } from '../../../src/base/json.ts';
+import { sameJson, valueAt } from '../../../src/base/json.ts';
 import type { KubeClient, ObjectRef, Resource, WriteOptions } from '../../../src/kube/client.ts';
 import { KubeError } from '../../../src/kube/errors.ts';
 import { ifFound } from '../../../src/kube/found.ts';
+import { MANIFEST_ANNOTATION } from '../../../src/lifecycle/reconcile/put-back.ts';
 import { Killed, wrap } from '../crash-matrix/faulty.ts';
 
 export type WriteBlow = 'kill before' | 'kill after' | 'lose the answer';
@@ -15,11 +16,10 @@ export interface Write {
   readonly changes: boolean;
 }
 
-export interface WriteFault {
-  readonly at: number;
-  readonly label: string;
-  readonly blow: WriteBlow;
-}
+/** Once, at the write of that number; or again and again, at every so many of those that change something. */
+export type WriteFault =
+  | { readonly blow: WriteBlow; readonly at: number; readonly label: string }
+  | { readonly blow: WriteBlow; readonly every: number; readonly offset: number };
 
 /** Writes of all processes of one run, in their order. */
 export class WriteCounter {
@@ -37,14 +37,25 @@ export class WriteCounter {
     this.recorded = recorded;
   }
 
+  /** Whether what is applied has to be compared with what is there. */
+  get comparesApplied(): boolean {
+    return this.fault !== undefined && 'every' in this.fault;
+  }
+
   next(label: string): WriteBlow | undefined {
+    const { fault } = this;
     const at = this.#count;
     this.#count += 1;
-    if (at !== this.fault?.at) return undefined;
-    if (label !== this.fault.label)
-      throw new CodedError('TEST_OTHER_WRITE', `write ${at} is "${label}", not "${this.fault.label}"`);
+    if (fault === undefined) return undefined;
+    if ('every' in fault) {
+      if (at % fault.every !== fault.offset) return undefined;
+    } else {
+      if (at !== fault.at) return undefined;
+      if (label !== fault.label)
+        throw new CodedError('TEST_OTHER_WRITE', `write ${at} is "${label}", not "${fault.label}"`);
+    }
     this.struck = true;
-    return this.fault.blow;
+    return fault.blow;
   }
 }
 
@@ -57,6 +68,7 @@ export function killable(client: KubeClient, counter: WriteCounter): KubeClient 
     if (dead) throw new Killed();
     if (!WRITES.has(method)) return run();
     const ref = refOf(method, args);
+    if (method === 'apply' && counter.comparesApplied && (await isApplied(client, ref, args[1]))) return run();
     const blow = counter.next(labelOf(method, ref, args));
     const die = (): never => {
       dead = true;
@@ -73,6 +85,12 @@ export function killable(client: KubeClient, counter: WriteCounter): KubeClient 
     if (blow === 'lose the answer') throw new KubeError('Unavailable', 'the answer was lost');
     return answer;
   });
+}
+
+/** By the hash that every child carries. */
+async function isApplied(client: KubeClient, ref: ObjectRef, wanted: unknown): Promise<boolean> {
+  const hashOf = (of: unknown): unknown => valueAt(of, ['metadata', 'annotations', MANIFEST_ANNOTATION]);
+  return hashOf(await ifFound(client.get(ref))) === hashOf(wanted);
 }
 
 async function recording<T>(

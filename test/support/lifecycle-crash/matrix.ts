@@ -1,15 +1,18 @@
 // Every write of a change, broken in every way.
 import { type Happening, happenings, type Picture, type Scene } from './cells.ts';
 import type { LifecycleFlow } from './flows.ts';
-import type { Write } from './killable.ts';
+import type { Write, WriteFault } from './killable.ts';
 
 export interface MatrixOptions {
   readonly flow: LifecycleFlow;
   /** Each call gives a world of its own. */
   readonly aScene: (flow: LifecycleFlow) => Promise<Scene>;
-  /** One cell of so many. */
-  readonly part: number;
-  readonly lanes: number;
+  readonly cells: (writes: readonly Write[]) => readonly MatrixCell[];
+}
+
+export interface MatrixCell {
+  readonly fault: WriteFault;
+  readonly happening: Happening;
 }
 
 export interface FlowResult {
@@ -20,45 +23,50 @@ export interface FlowResult {
   readonly wrong: readonly string[];
 }
 
-interface Cell {
-  readonly at: number;
-  readonly write: Write;
-  readonly happening: Happening;
-}
-
-export async function runFlow({ flow, aScene, part, lanes }: MatrixOptions): Promise<FlowResult> {
-  const first = await aScene(flow);
-  const { writes, picture } = await first.record();
-  const undisturbed = [...first.world.broken, ...(await first.world.problemsAtRest())];
-  // A write that changes nothing leaves what the write before it left.
-  const changing = [...writes.entries()].filter(([, { changes }]) => changes);
-  const all = changing.flatMap(([at, write], row) =>
-    happenings.map((happening, column) => ({ at, write, happening, row, column })),
-  );
-  const cells: Cell[] = all.filter(({ row, column }) => (row + 3 * column) % part === 0);
-  const count = cells.length;
-  const wrong: string[] = [];
-  await Promise.all(Array.from({ length: lanes }, () => runLane({ flow, aScene, cells, picture, wrong })));
-  return { runs: picture.runs, undisturbed, cells: count, wrong };
-}
-
-interface Lane extends Pick<MatrixOptions, 'flow' | 'aScene'> {
-  /** Those that are left, for all lanes. */
-  readonly cells: Cell[];
-  readonly picture: Picture;
-  readonly wrong: string[];
-}
-
 /** One change after the other of the same resource, until one goes wrong. */
-async function runLane({ flow, aScene, cells, picture, wrong }: Lane): Promise<void> {
-  let scene: Scene | undefined;
-  for (let cell = cells.shift(); cell !== undefined; cell = cells.shift()) {
-    const { at, write, happening } = cell;
-    const found = await (async () => {
-      scene ??= await aScene(flow);
-      return scene.cell({ at, label: write.label, blow: happening.blow }, happening, picture);
-    })().catch((error: unknown) => [String(error)]);
-    wrong.push(...found.map((problem) => `write ${at} (${write.label}), ${happening.name}: ${problem}`));
+export async function runFlow({ flow, aScene, cells: cellsOf }: MatrixOptions): Promise<FlowResult> {
+  let scene: Scene | undefined = await aScene(flow);
+  const { writes, picture } = await scene.record();
+  const undisturbed = [...scene.world.broken, ...(await scene.world.problemsAtRest())];
+  const cells = cellsOf(writes);
+  const wrong: string[] = [];
+  if (flow.before === undefined) scene = undefined;
+  for (const cell of cells) {
+    scene ??= await aScene(flow);
+    const found = await runCell(scene, cell, picture);
+    wrong.push(...found);
     if (found.length > 0 || flow.before === undefined) scene = undefined;
   }
+  return { runs: picture.runs, undisturbed, cells: cells.length, wrong };
+}
+
+async function runCell(scene: Scene, { fault, happening }: MatrixCell, picture: Picture): Promise<readonly string[]> {
+  const where = 'at' in fault ? `write ${fault.at} (${fault.label})` : `write ${fault.offset} of each ${fault.every}`;
+  const found = await scene.cell(fault, happening, picture).catch((error: unknown) => [String(error)]);
+  return found.map((problem) => `${where}, ${happening.name}: ${problem}`);
+}
+
+/** Each write that changes anything, broken alone; a write that changes nothing leaves what the one before it left. */
+export function oneByOne(part: number, which: readonly Happening[] = happenings) {
+  return (writes: readonly Write[]): readonly MatrixCell[] =>
+    [...writes.entries()]
+      .filter(([, { changes }]) => changes)
+      .flatMap(([at, { label }], row) =>
+        which.map((happening, column) => ({ fault: { blow: happening.blow, at, label }, happening, row, column })),
+      )
+      .filter(({ row, column }) => (row + 3 * column) % part === 0);
+}
+
+/** Several writes of one change, so many apart; from each offset, or from one of so many of them. */
+export function again(every: number, part: number): readonly MatrixCell[] {
+  return happenings
+    .filter(({ takenBack }) => !takenBack)
+    .flatMap((happening, column) =>
+      Array.from({ length: every }, (_, offset) => ({
+        fault: { blow: happening.blow, every, offset },
+        happening,
+        column,
+      })),
+    )
+    .filter(({ fault: { offset }, column }) => (offset + 2 * column) % part === 0);
 }
