@@ -101,11 +101,14 @@ export function matches(kind: KindDefinition, query: ListQuery, { row, stored }:
   } else if (query.deleted !== 'included' && stored.deleteTime !== undefined) return false;
   if (query.namespace !== undefined && query.namespace !== row.namespace) return false;
   if (query.namespaces?.includes(row.namespace) === false) return false;
-  const pairs = { ...stored.labels, ...Object.fromEntries(row.owners ?? []) };
-  const labelled = (query.labels ?? []).map((requirement) => labelHolds(requirement, pairs));
-  const annotated = (query.annotations ?? []).map((requirement) => labelHolds(requirement, stored.annotations));
+  return pairsHold(query, { row, stored }) && (query.where === undefined || holds(kind, row, query.where));
+}
+
+function pairsHold({ labels = [], annotations = [] }: ListQuery, { row, stored }: MemoryEntry): boolean {
+  const labelled = { ...stored.labels, ...Object.fromEntries(row.owners ?? []) };
   return (
-    [...labelled, ...annotated].every((holds) => holds) && (query.where === undefined || holds(kind, row, query.where))
+    labels.every((requirement) => labelHolds(requirement, labelled)) &&
+    annotations.every((requirement) => labelHolds(requirement, stored.annotations))
   );
 }
 
