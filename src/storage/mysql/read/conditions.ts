@@ -33,15 +33,23 @@ export function conditionOf(kind: KindDefinition, query: ListQuery, beginning?: 
   else if (query.deleted !== 'included') parts.push({ sql: '`m`.`delete_time` IS NULL', parameters: [] });
   if (query.namespace !== undefined) parts.push(exactly('`m`.`namespace`', [query.namespace]));
   if (query.namespaces !== undefined) parts.push(inList('`m`.`namespace`', query.namespaces, MOST_NAMESPACES));
-  for (const requirement of query.labels ?? []) {
-    if (beginning?.begin === 'label' && beginning.label === requirement) continue;
-    parts.push(
-      beginning === undefined ? labelInSet(kind, requirement) : pairOfRow(`${kind.table}_labels`, requirement),
-    );
-  }
-  for (const requirement of query.annotations ?? []) parts.push(pairOfRow(`${kind.table}_annotations`, requirement));
+  parts.push(...pairConditions(kind, query, beginning));
   if (query.where !== undefined) parts.push(treeCondition(kind, query.where));
   return join(parts, 'AND', 'TRUE');
+}
+
+function pairConditions(
+  { table }: KindDefinition,
+  { labels = [], annotations = [] }: ListQuery,
+  beginning: Beginning | undefined,
+): readonly SqlCondition[] {
+  const begun = beginning?.begin === 'label' ? beginning.label : undefined;
+  const ofLabel = (label: LabelRequirement): SqlCondition =>
+    beginning === undefined ? labelInSet(table, label) : pairOfRow(`${table}_labels`, label);
+  return [
+    ...labels.filter((label) => label !== begun).map(ofLabel),
+    ...annotations.map((annotation) => pairOfRow(`${table}_annotations`, annotation)),
+  ];
 }
 
 /**
@@ -80,9 +88,9 @@ export function labelMatch(alias: string, requirement: LabelRequirement): SqlCon
 }
 
 /** The server chooses by its statistics where to begin. */
-function labelInSet(kind: KindDefinition, requirement: LabelRequirement): SqlCondition {
+function labelInSet(table: string, requirement: LabelRequirement): SqlCondition {
   const { sql, parameters } = labelMatch('s', requirement);
-  const found = `SELECT \`s\`.\`obj_uid\` FROM \`${kind.table}_labels\` \`s\` WHERE ${sql}`;
+  const found = `SELECT \`s\`.\`obj_uid\` FROM \`${table}_labels\` \`s\` WHERE ${sql}`;
   return { sql: `\`m\`.\`uid\` ${isNegative(requirement) ? 'NOT IN' : 'IN'} (${found})`, parameters };
 }
 
