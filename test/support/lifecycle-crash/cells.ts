@@ -241,6 +241,7 @@ function plain(value: unknown, { asked, before }: LifecycleFlow, count: number):
       .replaceAll(/"\d+-\d+(-back)?"/g, '"N-N$1"')
       .replaceAll(/lifecycle\/[a-z0-9-]+\//g, 'lifecycle/NAMESPACE/')
       .replaceAll(/migrated\.[a-z0-9-]+\./g, 'migrated.NAMESPACE.')
+      .replaceAll(/\bscene-\d+/g, 'NAMESPACE')
       .replaceAll(/generation \d+/g, 'generation N'),
   );
 }

@@ -3,19 +3,19 @@ import { type Happening, happenings, type Picture, type Scene } from './cells.ts
 import type { LifecycleFlow } from './flows.ts';
 import type { Write, WriteFault } from './killable.ts';
 
-export interface MatrixOptions {
+interface MatrixOptions {
   readonly flow: LifecycleFlow;
   /** Each call gives a world of its own. */
   readonly aScene: (flow: LifecycleFlow) => Promise<Scene>;
   readonly cells: (writes: readonly Write[]) => readonly MatrixCell[];
 }
 
-export interface MatrixCell {
+interface MatrixCell {
   readonly fault: WriteFault;
   readonly happening: Happening;
 }
 
-export interface FlowResult {
+interface FlowResult {
   readonly runs: readonly string[];
   /** What is wrong where nothing happens. */
   readonly undisturbed: readonly string[];
