@@ -13,7 +13,7 @@ export interface Block {
 const pages = join(import.meta.dirname, '../../docs');
 
 /** Every fenced block of the page, in its order. */
-function blocksOf(page: string): readonly Block[] {
+export function blocksOf(page: string): readonly Block[] {
   const text = readFileSync(join(pages, page), 'utf8');
   let section = '';
   return [...text.matchAll(/^#+ ([^\n]+)$|^```(\w+)\n(.*?)^```$/gms)].flatMap(([, heading, language, body = '']) => {
