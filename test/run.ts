@@ -24,7 +24,7 @@ const slow =
 const withContainers = process.env['E2E_KUBECONFIG'] !== undefined || wanted.some((part) => part.startsWith('kind/'));
 
 /** A file that hangs fails, one on a slow machine does not; the whole crash matrix, and containers, take longer. */
-const timeoutMs = process.env['CRASH_MATRIX'] === 'write' || withContainers ? 3_600_000 : 600_000;
+const timeoutMs = process.env['CRASH_MATRIX'] === 'write' || withContainers ? 3_600_000 : 1_200_000;
 
 function filesOf(folder: string): readonly string[] {
   if (apart.includes(folder) && wanted.length === 0) return [];
