@@ -202,26 +202,32 @@ async function createdOrFound(client: KubeClient, ref: ObjectRef, child: Child):
   return undefined;
 }
 
+/** Others that may have written within the second of the creation. */
+const MOST_MANAGERS = 4;
+
 /**
  * Fields of an object that was created belong to its creator for good; those that were applied go when they are not
  * applied any more. Nothing but an apply without precondition creates applied fields, so they are made such.
  */
 async function ownAsApplied(client: KubeClient, ref: ObjectRef, { kind: { manager } }: Child): Promise<void> {
-  const entry = '/metadata/managedFields/0';
-  try {
-    await client.patch(
-      ref,
-      [
-        { op: 'test', path: `${entry}/manager`, value: manager },
-        { op: 'test', path: `${entry}/operation`, value: 'Update' },
-        { op: 'replace', path: `${entry}/operation`, value: 'Apply' },
-        { op: 'remove', path: `/metadata/annotations/${CREATED_ANNOTATION.replace('/', '~1')}` },
-      ],
-      { fieldManager: manager },
-    );
-  } catch (error) {
-    // Another manager comes first in managedFields by now: the object is as it should be all the same.
-    if (!isKubeError(error, 'Conflict')) throw error;
+  // Ours is the first entry unless another manager wrote in the same second and comes before it by name.
+  for (let index = 0; index < MOST_MANAGERS; index += 1) {
+    const entry = `/metadata/managedFields/${index}`;
+    try {
+      await client.patch(
+        ref,
+        [
+          { op: 'test', path: `${entry}/manager`, value: manager },
+          { op: 'test', path: `${entry}/operation`, value: 'Update' },
+          { op: 'replace', path: `${entry}/operation`, value: 'Apply' },
+          { op: 'remove', path: `/metadata/annotations/${CREATED_ANNOTATION.replace('/', '~1')}` },
+        ],
+        { fieldManager: manager },
+      );
+      return;
+    } catch (error) {
+      if (!isKubeError(error, 'Conflict')) throw error;
+    }
   }
 }
 

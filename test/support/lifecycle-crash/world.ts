@@ -14,8 +14,8 @@ import { ingesters, statusOf } from '../../../src/lifecycle/reconcile/reconciler
 import { contentOf } from './killable.ts';
 
 export const NAME = 'one';
-/** As the controllers of Kubernetes write. */
-const HANDS = { fieldManager: 'kube-controller-manager' };
+/** Comes before our own managers by name, and so also in the list of those that wrote in the same second. */
+const HANDS = { fieldManager: 'hands' };
 const STATUS = { ...HANDS, subresource: 'status' } as const;
 const COMPONENTS = ['sync', 'query', 'audit'].map((name) => `${NAME}-${name}`);
 
