@@ -42,7 +42,7 @@ export class Clusters {
     const target = parseTarget(context.request.path, this.#options.kinds);
     if (target === undefined) throw new QueryError('NotFound', 'there is nothing at this path');
     const { name, query } = chosenCluster(context.query);
-    if (target.type === 'clusters') {
+    if (target.type === '-/clusters') {
       sendJson(context, this.#listed({ ...context, query }, name));
       return;
     }

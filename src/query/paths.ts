@@ -12,7 +12,7 @@
 //   .../models/m1/restore                                              back into the cluster (POST)
 //   /apis/stored.michelangelo.api/v2/summary                           every kind with its counts
 //   /apis/stored.michelangelo.api/v2/stuck                             what the reconciler cannot deal with
-//   /apis/stored.michelangelo.api/v2/clusters                          the clusters that can be asked for
+//   /apis/stored.michelangelo.api/v2/-/clusters                        the clusters that can be asked for; "-" is no kind's plural
 import type { KindDefinition } from '../api/kind.ts';
 import { VERSION } from '../api/names.ts';
 import { QueryError } from './errors.ts';
@@ -38,14 +38,14 @@ export interface ObjectTarget {
   readonly name: string;
 }
 
-const wholeParts = ['summary', 'stuck', 'clusters'] as const;
+const wholeParts = ['summary', 'stuck', '-/clusters'] as const;
 
 /** Of all kinds. */
 export interface WholeTarget<Type = (typeof wholeParts)[number]> {
   readonly type: Type;
 }
 
-export type Target = CollectionTarget | ObjectTarget | WholeTarget<'summary' | 'stuck'> | WholeTarget<'clusters'>;
+export type Target = CollectionTarget | ObjectTarget | WholeTarget<'summary' | 'stuck'> | WholeTarget<'-/clusters'>;
 
 const BASE = `/apis/${STORED_GROUP}/${VERSION}/`;
 

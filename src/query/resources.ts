@@ -13,7 +13,7 @@ import { Watches, type WatchRoom } from './watch/watches.ts';
 import { Writer } from './writes.ts';
 
 /** What a cluster has. */
-type ResourceTarget = Exclude<Target, { readonly type: 'clusters' }>;
+type ResourceTarget = Exclude<Target, { readonly type: '-/clusters' }>;
 
 /** The methods of each thing. */
 const methods: Readonly<Record<ResourceTarget['type'], readonly string[]>> = {

@@ -65,7 +65,7 @@ function Page(): VNode {
 /** Nothing where there is one cluster. */
 function ClusterChoice({ turn }: { readonly turn: number }): VNode | null {
   const { value: clusters = [] } = useLoaded(`clusters ${turn}`, async (signal) => {
-    const { items } = (await apiOfAll<Named>('/clusters', { signal })).document;
+    const { items } = (await apiOfAll<Named>('/-/clusters', { signal })).document;
     return items.map(({ name }) => name);
   });
   const [own] = clusters;

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { defaultKinds } from '../../../src/kinds/kinds.ts';
 import type { User } from '../../../src/query/context.ts';
 import { FakeKubeClient } from '../../support/fake-kube-client.ts';
 import { MemoryStorage } from '../../support/memory-storage.ts';
@@ -248,12 +249,22 @@ describe('a list of every cluster', () => {
 describe('the list of clusters', () => {
   it('has their names, that of this cluster first', async () => {
     const { get } = await threeClusters();
-    const { body } = await get('/clusters');
+    const { body } = await get('/-/clusters');
     const { items } = body as { items: { name: string }[] };
     assert.deepEqual(
       items.map(({ name }) => name),
       ['in-cluster', 'eu-1', 'us-1'],
     );
+  });
+});
+
+describe('the kind Cluster', () => {
+  it('is listed as every kind is: no path of this API has its plural', async () => {
+    const { get } = await threeClusters();
+    for (const kind of defaultKinds) {
+      const { status, body } = await get(`/${kind.plural}?limit=500`);
+      assert.deepEqual([status, (body as Listed).kind], [200, `${kind.kind}List`]);
+    }
   });
 });
 
