@@ -226,6 +226,7 @@ async function ownAsApplied(client: KubeClient, ref: ObjectRef, { kind: { manage
       );
       return;
     } catch (error) {
+      // The entry is not ours. Where none is, the object is as it should be all the same.
       if (!isKubeError(error, 'Conflict')) throw error;
     }
   }
