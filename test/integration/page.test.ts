@@ -130,6 +130,19 @@ describe('the page', () => {
     assert.equal(await browser.evaluate('document.querySelector("[name=name]").value'), 'ranker-v6');
   });
 
+  it('searches by an annotation and by an owner in the fields that unfold', async () => {
+    await user.go('#/models');
+    await browser.sees(/64 found/);
+    await user.type('[name=annotationSelector]', 'note="to be kept"');
+    await browser.sees(/Nothing is stored that is asked for/);
+    await user.type('[name=annotationSelector]', '!note');
+    await browser.sees(/64 found/);
+    await user.go('#/pipelineruns?source=all');
+    await browser.sees(/150 found/);
+    await user.type('[name=fieldSelector]', 'metadata.ownerReferences=Pipeline/none');
+    await browser.sees(/Nothing is stored that is asked for/);
+  });
+
   it('orders by a click on a head', async () => {
     await user.go('#/models?name=ranker-v6&namespace=');
     await browser.sees(/6 found/);

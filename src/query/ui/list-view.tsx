@@ -2,7 +2,7 @@
 import type { VNode } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { replaceAddress, useLoaded } from './hooks.ts';
-import { countPath, filters, hashOf, listPath, nextOrder, objectHash, orderField } from './lib/address.ts';
+import { countPath, hashOf, listPath, nextOrder, objectHash, orderField } from './lib/address.ts';
 import type { Api, ApiError } from './lib/api.ts';
 import type { Aggregate, Column, KindSummary, Table } from './lib/documents.ts';
 import { Problem, Value } from './words.tsx';
@@ -55,12 +55,13 @@ interface SearchProps {
 
 const more = [
   ['labelSelector', 'Labels', 'team in (a,b),!old'],
-  ['fieldSelector', 'Fields', 'spec.algorithm=xgboost'],
+  ['annotationSelector', 'Annotations', 'note="to be kept"'],
+  ['fieldSelector', 'Fields', 'spec.algorithm=xgboost, metadata.ownerReferences=Pipeline/train'],
   ['where', 'Expression', 'spec.owner.name == "ada"'],
 ] as const;
 
 function Search({ kind, query, set }: SearchProps): VNode {
-  const given = filters.some((name) => more.some(([one]) => one === name) && query.has(name));
+  const given = more.some(([name]) => query.has(name));
   return (
     <form id="search" role="search" onSubmit={(event) => event.preventDefault()}>
       <Field name="name" label="Name begins with" hint="any" query={query} set={set} />

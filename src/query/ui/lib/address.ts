@@ -39,8 +39,6 @@ export function objectPath(plural: string, { namespace, name }: { namespace: str
   return `/namespaces/${encodeURIComponent(namespace)}/${plural}/${encodeURIComponent(name)}`;
 }
 
-export const filters = ['name', 'namespace', 'labelSelector', 'fieldSelector', 'where', 'source', 'orderBy'] as const;
-
 /** The path of a collection, and the parameters by which the filters of an address select. */
 function selection(plural: string, query: URLSearchParams): readonly [path: string, parameters: URLSearchParams] {
   const parameters = new URLSearchParams(query);
