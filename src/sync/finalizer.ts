@@ -1,6 +1,7 @@
 import { FINALIZER } from '../api/names.ts';
-import type { KubernetesObject } from '../api/object.ts';
+import { hasFinalizer, type KubernetesObject } from '../api/object.ts';
 import type { JsonPatch, KubeClient, Resource } from '../kube/client.ts';
+import { KubeError } from '../kube/errors.ts';
 
 /** Both patches apply only to exactly the state they were made for. */
 function onlyFor(object: KubernetesObject): JsonPatch[number] {
@@ -38,16 +39,30 @@ interface Target {
   readonly resource: Resource;
 }
 
-/** Fails with reason Conflict where the object is not in this state any more, and so does `removeFinalizerFrom`. */
+/**
+ * Fails with reason Conflict where the object is not in this state any more, and Refused where the patch was taken and
+ * undone by admission; so does `removeFinalizerFrom`. An object that stays as it was sends no event: nothing but the answer
+ * tells it.
+ */
 export async function addFinalizerTo(target: Target, object: KubernetesObject): Promise<void> {
-  await patch(target, object, addFinalizerPatch(object));
+  const patched = await patch(target, object, addFinalizerPatch(object));
+  if (!hasFinalizer(patched)) throw undone('took it off again');
 }
 
 export async function removeFinalizerFrom(target: Target, object: KubernetesObject): Promise<void> {
-  await patch(target, object, removeFinalizerPatch(object));
+  const patched = await patch(target, object, removeFinalizerPatch(object));
+  if (hasFinalizer(patched)) throw undone('put it back');
 }
 
-async function patch({ client, resource }: Target, { metadata }: KubernetesObject, change: JsonPatch): Promise<void> {
+function patch(
+  { client, resource }: Target,
+  { metadata }: KubernetesObject,
+  change: JsonPatch,
+): Promise<KubernetesObject> {
   const { namespace, name } = metadata;
-  await client.patch({ resource, namespace, name }, change);
+  return client.patch({ resource, namespace, name }, change);
+}
+
+function undone(how: string): KubeError {
+  return new KubeError('Refused', `The finalizer ${FINALIZER} was changed, and a mutating webhook or policy ${how}`);
 }

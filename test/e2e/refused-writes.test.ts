@@ -1,14 +1,14 @@
 // A policy or webhook that is not ours refuses what the reconciler writes: it says so on the object, in its status and in
 // its metrics, tries again ever more slowly, and is done as soon as it is let through.
 import assert from 'node:assert/strict';
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createAuthority } from '../../hack/local/certificates.ts';
 import { probe } from '../../hack/local/role-process.ts';
 import { FINALIZER } from '../../src/api/names.ts';
 import { crdName } from '../../src/kinds/kind-names.ts';
-import { type BadWebhook, startBadWebhook } from '../support/bad-webhook.ts';
+import { type BadWebhook, reviewedIn, startBadWebhook } from '../support/bad-webhook.ts';
 import { aManifest, Cluster, kind } from '../support/cluster.ts';
 import { eventually } from '../support/eventually.ts';
 import { useBundle } from '../support/use-bundle.ts';
@@ -60,16 +60,42 @@ interface Event {
 describe('writes of the reconciler that others refuse', () => {
   const bundle = useBundle({ configuration: { ingester: { requeuePeriod: '8s' } } });
   let cluster: Cluster;
-  let webhook: BadWebhook | undefined;
+  const webhooks: BadWebhook[] = [];
   before(async () => {
     cluster = new Cluster(bundle());
     await cluster.namespace(NS);
   });
-  after(() => webhook?.close());
+  after(() => {
+    for (const webhook of webhooks) webhook.close();
+  });
 
   const apply = (...items: readonly object[]) => cluster.apply({ apiVersion: 'v1', kind: 'List', items });
   const create = (...names: readonly string[]) =>
     apply(...names.map((name) => aManifest('Model', NS, name, { spec: {} })));
+  /** A webhook that is asked about what the reconciler writes. */
+  const register = async (configuration: string, listener: RequestListener) => {
+    const authority = await createAuthority('third-party');
+    const webhook = await startBadWebhook({ authority, listener });
+    webhooks.push(webhook);
+    await apply({
+      apiVersion: REGISTRATION,
+      kind: configuration,
+      metadata: { name: 'third-party' },
+      webhooks: [
+        {
+          name: 'meddles.third-party.test',
+          admissionReviewVersions: ['v1'],
+          clientConfig: { url: webhook.url, caBundle: Buffer.from(authority.caPem).toString('base64') },
+          rules: [
+            { apiGroups: ['michelangelo.api'], apiVersions: ['v2'], operations: ['UPDATE'], resources: ['models'] },
+          ],
+          matchConditions: [{ name: 'reconciler', expression: `request.userInfo.username == '${RECONCILER}'` }],
+          failurePolicy: 'Fail',
+          sideEffects: 'None',
+        },
+      ],
+    });
+  };
   const gone = (name: string) => cluster.gone(Model, NS, name);
   const metrics = async () => (await probe(bundle().reconcilerHealthPort, '/metrics')).body;
   const patches = async () =>
@@ -148,30 +174,34 @@ describe('writes of the reconciler that others refuse', () => {
     await eventually(async () => assert.deepEqual(await failingObjects(), []));
   });
 
+  it('a webhook that puts the finalizer back is shown on the object and in the status, and the object leaves when the webhook does', async () => {
+    await create('put-back');
+    await register('MutatingWebhookConfiguration', (request, response) => void putBack(request, response));
+    await eventually(async () => {
+      const patch = ['--type=merge', '-p', '{"metadata":{"finalizers":null}}', '--as', RECONCILER, '--dry-run=server'];
+      const { stdout } = await cluster.tryKubectl(
+        'patch',
+        crdName(Model),
+        '-n',
+        NS,
+        'put-back',
+        ...patch,
+        '-o',
+        'json',
+      );
+      assert.match(stdout, new RegExp(FINALIZER));
+    });
+    await cluster.kubectl('delete', crdName(Model), '-n', NS, 'put-back', '--wait=false');
+    await isTold('put-back', /a mutating webhook or policy put it back/);
+    await cluster.kubectl('delete', 'mutatingwebhookconfiguration', 'third-party');
+    await gone('put-back');
+  });
+
   it('a webhook that refuses the write by any status is no lost race, and the object leaves when the webhook does', async () => {
-    const authority = await createAuthority('third-party');
-    webhook = await startBadWebhook({ authority, listener: (request, response) => void refuse(request, response) });
     const refused = codes.map((code) => `by-${code}`);
     const names = [...refused, BUSY];
     await create(...names);
-    await apply({
-      apiVersion: REGISTRATION,
-      kind: 'ValidatingWebhookConfiguration',
-      metadata: { name: 'third-party' },
-      webhooks: [
-        {
-          name: 'refuses.third-party.test',
-          admissionReviewVersions: ['v1'],
-          clientConfig: { url: webhook.url, caBundle: Buffer.from(authority.caPem).toString('base64') },
-          rules: [
-            { apiGroups: ['michelangelo.api'], apiVersions: ['v2'], operations: ['UPDATE'], resources: ['models'] },
-          ],
-          matchConditions: [{ name: 'reconciler', expression: `request.userInfo.username == '${RECONCILER}'` }],
-          failurePolicy: 'Fail',
-          sideEffects: 'None',
-        },
-      ],
-    });
+    await register('ValidatingWebhookConfiguration', (request, response) => void refuse(request, response));
     await refuses('by-409', /third party/);
     await cluster.kubectl('delete', crdName(Model), '-n', NS, ...names, '--wait=false');
     for (const name of refused) await isTold(name, new RegExp(`third party refuses ${name}`));
@@ -184,15 +214,18 @@ describe('writes of the reconciler that others refuse', () => {
 
 /** The status is in the name of the object. */
 async function refuse(request: IncomingMessage, response: ServerResponse): Promise<void> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of request) chunks.push(chunk as Buffer);
-  const review = JSON.parse(Buffer.concat(chunks).toString()) as { request: { uid: string; name: string } };
-  const { uid, name } = review.request;
+  const { uid, name } = await reviewedIn(request);
   const status = { code: Number(name.replace('by-', '')), message: `a third party refuses ${name}` };
-  const answer = {
-    apiVersion: 'admission.k8s.io/v1',
-    kind: 'AdmissionReview',
-    response: { uid, allowed: false, status },
-  };
-  response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answer));
+  answer(response, { uid, allowed: false, status });
+}
+
+async function putBack(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const patch = JSON.stringify([{ op: 'add', path: '/metadata/finalizers', value: [FINALIZER] }]);
+  const { uid } = await reviewedIn(request);
+  answer(response, { uid, allowed: true, patchType: 'JSONPatch', patch: Buffer.from(patch).toString('base64') });
+}
+
+function answer(to: ServerResponse, response: object): void {
+  const review = { apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview', response };
+  to.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(review));
 }

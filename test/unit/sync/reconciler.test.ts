@@ -143,6 +143,18 @@ describe('ObjectReconciler', () => {
     assert.equal((await stored())?.state, 'deleted');
   });
 
+  it('says that admission put the finalizer back, and tries again', async () => {
+    const { put, client, reconcile } = setUp();
+    put();
+    client.remove(KEY);
+    const patch = client.patch.bind(client);
+    client.patch = (ref) => client.get(ref);
+    await assert.rejects(reconcile(), { code: 'KUBE_REFUSED', message: /put it back/ });
+    client.patch = patch;
+    assert.deepEqual(await reconcile(), done);
+    assert.equal(client.object(KEY), undefined);
+  });
+
   it('stores later states of an object that another finalizer still holds', async () => {
     const { put, client, settle, stored } = setUp();
     put({ finalizers: [FINALIZER, 'other/finalizer'] });
