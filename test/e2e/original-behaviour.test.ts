@@ -58,6 +58,17 @@ describe('beside a newer original', () => {
     });
   }
 
+  it('lets runs go whose owners no client could ask for: names that none can have, and kinds that are out of sight', async () => {
+    const owners = ['50%', '..', 'a/status'].map((name) => ownedBy('11111111-0000-4000-8000-000000000001', name));
+    const unseen = { apiVersion: 'michelangelo.api/v2', kind: 'CachedOutput', name: 'c', uid: '2' };
+    for (const [index, owner] of [...owners, { ownerReferences: [unseen] }].entries()) {
+      await create('PipelineRun', `odd-${index}`, owner);
+      await cluster.kubectl('delete', 'pipelineruns.michelangelo.api', `odd-${index}`, '-n', NS, '--wait=false');
+    }
+    for (const index of [0, 1, 2, 3]) await cluster.gone(kind('PipelineRun'), NS, `odd-${index}`);
+    for (const index of [0, 1, 2]) assert.deepEqual(await stateOf('PipelineRun', `odd-${index}`), [3, true]);
+  });
+
   it('deletes the row of a run that a user deletes while its pipeline lives', async () => {
     const uid = await create('Pipeline', 'lives');
     await create('PipelineRun', 'single', ownedBy(uid, 'lives'));

@@ -49,6 +49,28 @@ describe('a run that is being deleted', () => {
     assert.equal(await goesWithOwners(gone, model, owned(pipeline)), false);
   });
 
+  it('goes with an owner of a name that none can have, which the API server is not asked for', async () => {
+    const unasked = { get: () => assert.fail('was asked') };
+    for (const name of ['50%', '..', '.', 'p/status', 'a b', 'P', ''])
+      assert.equal(await goesWithOwners(unasked, run, owned({ ...pipeline, name })), true, name);
+  });
+
+  it('is deleted by itself where it has more owners than are asked for', async () => {
+    const asked: string[] = [];
+    const counts = {
+      get: ({ name }: ObjectRef) => (asked.push(name), Promise.reject(new KubeError('NotFound', 'gone'))),
+    };
+    const many = Array.from({ length: 5000 }, (_, index) => ({ ...pipeline, name: `p${index}` }));
+    assert.equal(await goesWithOwners(counts, run, owned(...many)), false);
+    assert.equal(await goesWithOwners(counts, run, owned(...many.slice(0, 10))), true);
+    assert.equal(asked.length, 10);
+  });
+
+  it('is deleted by itself where the right to look for its owner is missing', async () => {
+    const forbidden = { get: () => Promise.reject(new KubeError('Forbidden', 'no')) };
+    assert.equal(await goesWithOwners(forbidden, run, owned(pipeline)), false);
+  });
+
   it('fails with the API server, which may have the owner', async () => {
     const down = { get: () => Promise.reject(new KubeError('Unavailable', 'down')) };
     await assert.rejects(goesWithOwners(down, run, owned(pipeline)), /down/);
