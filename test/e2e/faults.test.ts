@@ -97,6 +97,27 @@ describe('the bundle under faults', () => {
     });
   });
 
+  it('has the final state of objects whose finalizer a user takes off, or replaces away, while MySQL is down', async () => {
+    await create('freed', { algorithm: 'first' });
+    await stored('freed');
+    await bundle().server.kill();
+    const names = ['freed', 'freed-new', 'replaced'];
+    for (const name of names) await create(name, { algorithm: 'second' });
+    for (const name of names) await deleteSoon(name);
+    for (const name of ['freed', 'freed-new']) await cluster.patch(Model, NS, name, { metadata: { finalizers: null } });
+    const manifest = JSON.stringify(aManifest('Model', NS, 'replaced', { spec: { algorithm: 'third' } }));
+    await bundle().controlPlane.kubectlRun(['replace', '-f', '-'], { input: manifest });
+    for (const name of names) await gone(name);
+    await bundle().server.start();
+    await eventually(async () => {
+      for (const name of names) {
+        const row = await cluster.row(Model, NS, name);
+        assert.notEqual(row['delete_time'], null, name);
+        assert.equal(row['algorithm'], name === 'replaced' ? 'third' : 'second', name);
+      }
+    });
+  });
+
   it('gives up on a MySQL server that hangs, and goes on when it answers again', async () => {
     bundle().server.pause();
     await create('while-frozen');

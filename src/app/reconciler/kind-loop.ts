@@ -125,7 +125,7 @@ export function createLoop(kind: KindDefinition, parts: Parts): KindLoop {
     ...{ kind, resource, informer, client, storage, clock, logger, mayMark, limits: usualLimits },
     kinds: inCluster(kindsOf(configuration)),
     evictsAll: ingester.evictImmutableKinds && kind.immutable,
-    storeLast: (object) => reconciler.storeLast(object),
+    storeLast: (state) => reconciler.storeLast(state),
     onMissedDeletes: (count) => metrics.missedDeletes(count),
   });
   const metrics = parts.metrics.coverage.forKind(kind.kind, () => completeness.coverage.unguarded.size);

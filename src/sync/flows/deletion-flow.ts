@@ -45,6 +45,24 @@ export async function storeLastState(flow: Flow, object: KubernetesObject): Prom
   flow.log(object, 'info', 'The object was changed while it left; MySQL has the last state');
 }
 
+/**
+ * The state of an object that left with no final state stored, because its finalizer was taken off by hand. It becomes that
+ * of its row, which is ended by what is recorded there.
+ */
+export async function storeUnsaved(flow: Flow, object: KubernetesObject): Promise<void> {
+  const { storage, kind, clock } = flow.options;
+  const row = flow.row(object);
+  const stored = await storage.getById(kind, row.uid);
+  if (stored?.state === 'deleted' || stored?.state === 'evicted') return;
+  const isEvicted = stored?.state === 'evicting' || endingOf(object, flow.options) === 'evicted';
+  await (isEvicted ? storage.requestEviction(row, clock.now()) : storage.upsert(row));
+  flow.log(
+    object,
+    'warn',
+    'The finalizer was taken off before the final state was stored; MySQL has it from the watch',
+  );
+}
+
 type Kept = 'its definition goes' | 'its owners go';
 
 /** What else than the object itself keeps its row from ending as deleted. */

@@ -5,7 +5,7 @@ import type { WatchedObject } from '../../kube/watched-object.ts';
 import { done, type ReconcileResult } from '../../runtime/reconcile.ts';
 import type { ObjectRow } from '../../storage/row.ts';
 import { type Classified, classify } from './classify.ts';
-import { finishDeletion, storeLastState } from './deletion-flow.ts';
+import { finishDeletion, storeLastState, storeUnsaved } from './deletion-flow.ts';
 import { evict, withdrawEviction } from './evict-flow.ts';
 import { type FailingObjects, tellFailure, tellWhyItStays } from './failing-objects.ts';
 import { Flow, type FlowOptions } from './flow.ts';
@@ -18,6 +18,12 @@ export interface ReconcilerOptions extends FlowOptions {
   readonly defers?: (key: string) => boolean;
   /** Where objects that cannot be dealt with are listed. */
   readonly failingObjects?: FailingObjects;
+}
+
+/** The state that an object left with, and whether its row had ended with an earlier one. */
+export interface LastState {
+  readonly last: WatchedObject;
+  readonly finished: boolean;
 }
 
 type NotLive = Exclude<Classified, { readonly state: 'live' }>;
@@ -51,9 +57,9 @@ export class ObjectReconciler {
     }
   }
 
-  /** Stores what an object that is gone left with, after its row had ended with an earlier state. */
-  storeLast(object: WatchedObject): Promise<void> {
-    return storeLastState(new Flow(this.#options), object.parse());
+  /** Stores what an object that is gone left with. */
+  storeLast({ last, finished }: LastState): Promise<void> {
+    return (finished ? storeLastState : storeUnsaved)(new Flow(this.#options), last.parse());
   }
 
   /** The client has looked: `NotFound` and `Conflict` are true, and pass by themselves. */

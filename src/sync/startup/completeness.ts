@@ -4,12 +4,13 @@ import { isAborted } from '../../base/abort.ts';
 import { sleep, waitUntil } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
 import type { Informer } from '../../kube/informer.ts';
-import type { KnownObject, WatchedObject } from '../../kube/watched-object.ts';
+import type { KnownObject } from '../../kube/watched-object.ts';
 import type { Controller } from '../../runtime/controller.ts';
 import { type Predicate, predicateFuncs } from '../../runtime/predicate.ts';
 import type { ReconcileResult } from '../../runtime/reconcile.ts';
 import { RowRefusedError } from '../../storage/errors.ts';
 import type { MissedDelete } from '../../storage/metadata-storage.ts';
+import type { LastState } from '../flows/reconciler.ts';
 import { Coverage } from './coverage.ts';
 import { Difference } from './difference.ts';
 import { FirstList } from './first-list.ts';
@@ -24,8 +25,8 @@ export interface CompletenessOptions extends MissedDeletesContext {
   readonly limits: MissedDeletesLimits;
   /** False while the bundle is uninstalled. */
   readonly mayMark: () => boolean;
-  /** Stores the state that an object left with, after its row had ended with an earlier one. */
-  readonly storeLast: (object: WatchedObject) => Promise<void>;
+  /** Stores the state that an object left with, whether its row has ended with an earlier one or is about to end. */
+  readonly storeLast: (state: LastState) => Promise<void>;
   /** Told how many rows were ended. */
   readonly onMissedDeletes: (count: number) => void;
   readonly logger: Logger;
@@ -111,7 +112,10 @@ export class Completeness {
   /** False where MySQL refuses it. */
   async #end(key: string, left: Left): Promise<boolean> {
     try {
-      await (left.last === undefined ? this.#markMissedDelete(left) : this.#options.storeLast(left.last));
+      const { last, finished } = left;
+      if (last !== undefined && (finished || this.#options.mayMark()))
+        await this.#options.storeLast({ last, finished });
+      if (!finished) await this.#markMissedDelete(left);
       return true;
     } catch (error) {
       if (!(error instanceof RowRefusedError)) throw error;

@@ -10,7 +10,9 @@ const MOST_BYTES = 8 * 1024 * 1024;
 
 /** An object that left. */
 export interface Left extends MissedDelete {
-  /** The state it left with, where a final state is stored and this one came after it. */
+  /** Whether a final state is stored. */
+  readonly finished: boolean;
+  /** The state it left with, where MySQL may not have it: it came after the final state, or none is stored. */
   readonly last?: WatchedObject;
 }
 
@@ -25,6 +27,9 @@ interface Finished {
  * Objects of one kind that left the API server without this process having stored their final state: they were
  * unguarded, or a user took the finalizer off by hand. Their rows would stay alive for ever. Nothing is noted before
  * `begin`: a replica that takes over compares MySQL with the cluster first, so a standby need not note them.
+ *
+ * Users take the finalizer off where a deletion waits, as it does while MySQL is away, and a replacement that does not list
+ * it does so too: then the watch is the only one that has the final state, and maybe the object.
  *
  * An object may also leave with a state that is newer than the one that was stored when its finalizer came off. The API
  * server first looks whether a patch takes the last finalizer off, with the `test` of its version, and then deletes the
@@ -63,7 +68,9 @@ export class MissedDeletes implements ResourceHandler {
     const left = this.#left.get(key) ?? [];
     this.#left.delete(key);
     for (const { last } of left) this.#lastBytes -= last?.bytes ?? 0;
-    return left.filter(({ uid, last }) => !this.#finished.delete(uid) || last !== undefined);
+    return left
+      .map((each) => ({ ...each, finished: each.finished || this.#finished.delete(each.uid) }))
+      .filter(({ finished, last }) => !finished || last !== undefined);
   }
 
   /** Puts back what could not be dealt with. */
@@ -86,8 +93,9 @@ export class MissedDeletes implements ResourceHandler {
     if (!this.#noting) return;
     const { key, identity } = object;
     const { uid, resourceVersion } = identity;
-    const last = this.#finished.get(uid)?.changed === true ? this.#kept(object) : undefined;
-    const left = { uid, resourceVersion, ...(last && { last }) };
+    const finished = this.#finished.get(uid);
+    const last = (finished?.changed ?? wasHeld(object)) ? this.#kept(object) : undefined;
+    const left = { uid, resourceVersion, finished: false, ...(last && { last }) };
     this.#left.set(key, [...(this.#left.get(key) ?? []), left]);
     if (this.#left.size > MOST_KEYS) this.#forgetOldest();
   }
@@ -109,4 +117,9 @@ export class MissedDeletes implements ResourceHandler {
     this.take(oldest);
     this.#onForgotten();
   }
+}
+
+/** Whether a finalizer held it: what has none leaves at once, without a time of its deletion. */
+function wasHeld({ watched }: KnownObject): boolean {
+  return watched?.marks().deletionTimestamp !== undefined;
 }

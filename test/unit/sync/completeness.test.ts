@@ -35,10 +35,10 @@ function setUp({ evictsAll = false, refuses = '' } = {}) {
     evictsAll,
     limits: { maxPercent: 20 },
     mayMark: () => true,
-    storeLast: async (object) => {
-      const row = toRow(modelKind, object.parse(), encodeObject);
+    storeLast: async ({ last, finished }) => {
+      const row = toRow(modelKind, last.parse(), encodeObject);
       if (refuses !== '' && row.json.includes(refuses)) throw new RowRefusedError('Data too long');
-      await storage.finish(row, new Date());
+      await (finished ? storage.finish(row, new Date()) : storage.upsert(row));
     },
     onMissedDeletes: () => undefined,
   });
@@ -79,6 +79,23 @@ describe('an object that leaves while it waits for its turn', () => {
     });
     await completeness.afterMissedDeletes(KEY, () => Promise.resolve(done));
     assert.equal(await state(), 'deleted');
+  });
+
+  it('has the state in its row that it left with, where its finalizer was taken off while MySQL was away', async () => {
+    for (const before of [live, undefined]) {
+      const { completeness, storage, appears, leaves } = setUp();
+      if (before !== undefined) await storage.upsert(toRow(modelKind, before, encodeObject));
+      const last = { ...terminating, spec: { algorithm: 'last' } };
+      appears(terminating);
+      leaves(last);
+      storage.down = true;
+      await assert.rejects(completeness.afterMissedDeletes(KEY, () => Promise.resolve(done)));
+      storage.down = false;
+      await completeness.afterMissedDeletes(KEY, () => Promise.resolve(done));
+      const stored = await storage.getById(modelKind, live.metadata.uid);
+      assert.deepEqual([stored?.state, stored?.resourceVersion], ['deleted', '6']);
+      assert.match(stored?.json ?? '', /"algorithm":"last"/);
+    }
   });
 
   it('needs no more where its final state is stored', async () => {

@@ -63,7 +63,7 @@ describe('MissedDeletes', () => {
     const missedDeletes = new MissedDeletes();
     missedDeletes.begin();
     missedDeletes.delete(asWatched(aModel()));
-    assert.deepEqual(missedDeletes.take(KEY), [gone]);
+    assert.deepEqual(missedDeletes.take(KEY), [{ ...gone, finished: false }]);
     assert.deepEqual(missedDeletes.take(KEY), []);
   });
 

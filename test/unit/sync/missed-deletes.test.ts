@@ -26,6 +26,17 @@ describe('objects that left', () => {
     assert.deepEqual(missedDeletes.take('ns/m1'), []);
   });
 
+  it('are held in the state that they left with, where a finalizer held them and no final state is stored', () => {
+    const missedDeletes = new MissedDeletes();
+    missedDeletes.begin();
+    const states = { held: { deletionTimestamp: '2026-01-03T00:00:00Z' }, unguarded: {} };
+    for (const [name, metadata] of Object.entries(states)) {
+      missedDeletes.delete(asWatched(aModel({ namespace: 'ns', name, ...metadata })));
+      const [left] = missedDeletes.take(`ns/${name}`);
+      assert.deepEqual([left?.finished, left?.last !== undefined], [false, name === 'held']);
+    }
+  });
+
   it('are bounded in number while their rows cannot be ended; the oldest are left to the audit, and that is told', () => {
     let forgotten = 0;
     const missedDeletes = new MissedDeletes(() => (forgotten += 1));

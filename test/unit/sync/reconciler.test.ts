@@ -44,6 +44,9 @@ function setUp(
     storage,
     logger,
     reconcile: () => reconciler.reconcile(KEY),
+    /** The object left with this state, and no final one is stored. */
+    leaveUnsaved: (metadata: Partial<ObjectMeta>) =>
+      reconciler.storeLast({ last: asWatched(aModel(metadata)), finished: false }),
     /** Reconciles as often as it takes until nothing changes any more, as the watch would. */
     settle: async () => {
       for (let run = 0; run < 10; run += 1) await reconciler.reconcile(KEY);
@@ -141,6 +144,22 @@ describe('ObjectReconciler', () => {
     await settle();
     assert.equal(client.object(KEY), undefined);
     assert.equal((await stored())?.state, 'deleted');
+  });
+
+  it('stores the state of an object that left by hand as what its row is to end as, and nothing where the row has ended', async () => {
+    const gone = { resourceVersion: '20', deletionTimestamp: '2026-01-03T00:00:00Z', finalizers: [] };
+    const outcome = async (before: 'none' | 'upsert' | 'requestEviction' | 'delete', annotations = {}) => {
+      const { storage, leaveUnsaved, stored } = setUp();
+      if (before !== 'none') await storage[before](toRow(modelKind, aModel(), encodeObject), new Date());
+      await leaveUnsaved({ ...gone, annotations });
+      const row = await stored();
+      return [row?.state, row?.resourceVersion];
+    };
+    assert.deepEqual(await outcome('none'), ['live', '20']);
+    assert.deepEqual(await outcome('upsert'), ['live', '20']);
+    assert.deepEqual(await outcome('upsert', immutable), ['evicting', '20']);
+    assert.deepEqual(await outcome('requestEviction'), ['evicting', '20']);
+    assert.deepEqual(await outcome('delete'), ['deleted', '10']);
   });
 
   it('says that admission put the finalizer back, and tries again', async () => {
