@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
+import { createConnection } from 'mysql2/promise';
 import { createBundleDatabase } from '../../hack/local/bundle-database.ts';
 import { startDatabase } from '../../hack/local/mysql.ts';
 import { startTcpProxy } from '../../hack/local/tcp-proxy.ts';
@@ -16,7 +17,7 @@ import { eventually } from '../support/eventually.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { migrateAll } from '../support/migrations.ts';
 import { startMysqlProxy } from '../support/mysql-proxy.ts';
-import { aModelRow, modelKind } from '../support/objects.ts';
+import { aModelRow, kindNamed, modelKind } from '../support/objects.ts';
 import { fillUp, smallDisk } from '../support/small-disk.ts';
 
 const MEBIBYTE = 1024 * 1024;
@@ -121,6 +122,27 @@ for (const flavour of ['mysql', 'mariadb'] as const) {
       });
       await storage.close();
       await proxy.close();
+    });
+
+    it('of one table, which an ALTER keeps locked, hold up no write of another kind that shares its transaction', async () => {
+      const { server, options } = database();
+      const { host, port, rootUser: user, rootPassword: password } = server;
+      const administrator = () => createConnection({ host, port, user, password, database: options.database });
+      const [reader, alters] = [await administrator(), await administrator()];
+      const storage = new MysqlMetadataStorage({ ...options, lockTimeoutMs: 1000 }, systemClock);
+      await reader.query('START TRANSACTION');
+      await reader.query('SELECT 1 FROM `model` LIMIT 1');
+      const altered = alters.query('ALTER TABLE `model` ADD COLUMN `of_an_administrator` INT');
+      const waiting = "SELECT 1 FROM information_schema.processlist WHERE state LIKE 'Waiting for table metadata lock'";
+      await eventually(async () => assert.equal((await database().database.query(waiting)).length, 1));
+      const locked = codeOf(storage.upsert(rowOf('locked-table', 1)));
+      const other = await codeOf(storage.upsert({ ...rowOf('beside-a-locked-table', 1), kind: kindNamed('Project') }));
+      assert.deepEqual([other, await locked], ['', 'STORAGE_CONTENTION']);
+      await reader.query('COMMIT');
+      await altered;
+      assert.equal(await codeOf(storage.upsert(rowOf('locked-table', 1))), '');
+      await storage.close();
+      await Promise.all([reader.end(), alters.end()]);
     });
 
     it('are not caused by clocks that differ: versions order the writes, not times', async () => {

@@ -1,7 +1,10 @@
 // What is set for each connection to MySQL, whatever its server sets by itself.
 import type { MysqlAccess } from './access.ts';
 
-/** No transaction of ours holds its locks that long; one that waits longer is retried. */
+/**
+ * No transaction of ours holds its locks that long; one that waits longer is retried. Tables are locked by others only, as by
+ * an ALTER or a backup, and a write that waits for one holds up those that share its transaction.
+ */
 const LOCK_TIMEOUT_MS = 10_000;
 
 /**
@@ -13,7 +16,8 @@ export function sessionSetup({ lockTimeoutMs = LOCK_TIMEOUT_MS }: Pick<MysqlAcce
   const lockWaitSeconds = Math.max(1, Math.round(lockTimeoutMs / 1000));
   return [
     'SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED',
-    `SET SESSION time_zone = '+00:00', innodb_lock_wait_timeout = ${lockWaitSeconds}, autocommit = 1, ` +
+    `SET SESSION time_zone = '+00:00', innodb_lock_wait_timeout = ${lockWaitSeconds}, ` +
+      `lock_wait_timeout = ${lockWaitSeconds}, autocommit = 1, ` +
       'sql_select_limit = 18446744073709551615, sql_safe_updates = 0, sql_big_selects = 1, unique_checks = 1, ' +
       "sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION,ERROR_FOR_DIVISION_BY_ZERO,NO_ZERO_DATE,NO_ZERO_IN_DATE'",
   ];

@@ -2,11 +2,12 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { systemClock } from '../../../src/base/clock.ts';
-import { StorageProgramError } from '../../../src/storage/errors.ts';
+import { StorageContentionError, StorageProgramError } from '../../../src/storage/errors.ts';
 import type { WriteOutcome } from '../../../src/storage/metadata-storage.ts';
 import { GroupCommit } from '../../../src/storage/mysql/store/group-commit.ts';
 import { pendingWrite } from '../../../src/storage/mysql/store/pending-write.ts';
-import { aModelRow } from '../../support/objects.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
+import { aModelRow, kindNamed } from '../../support/objects.ts';
 
 const ROWS = 128;
 const write = (index: number) =>
@@ -60,6 +61,26 @@ describe('GroupCommit', () => {
     const outcomes = await Promise.allSettled(Array.from({ length: 12 }, (_, index) => commits.submit(write(index))));
     const failed = outcomes.flatMap(({ status }, index) => (status === 'rejected' ? [index] : []));
     assert.deepEqual(failed, [5]);
+    await commits.close();
+  });
+
+  it('keeps no other kind from its transaction when the table of one is locked for longer than it waits', async () => {
+    const clock = new FakeClock();
+    const commits = new GroupCommit({
+      ...settings,
+      clock,
+      commit: async (writes) => {
+        if (writes.every(({ row }) => row.kind.kind !== 'Model')) return writes.map((): WriteOutcome => 'inserted');
+        await clock.advance(3000);
+        throw new StorageContentionError('ER_LOCK_WAIT_TIMEOUT 1205', undefined);
+      },
+    });
+    const project = { ...write(1), row: { ...write(1).row, kind: kindNamed('Project') } };
+    const outcomes = await Promise.allSettled([write(0), project].map((each) => commits.submit(each)));
+    assert.deepEqual(
+      outcomes.map(({ status }) => status),
+      ['rejected', 'fulfilled'],
+    );
     await commits.close();
   });
 });

@@ -191,11 +191,12 @@ function passing(error: unknown): boolean {
 }
 
 /**
- * The parts of a batch to try apart, none if that is of no use. Kinds first: a missing table concerns all objects of its
- * kind and no other.
+ * The parts of a batch to try apart, none if that is of no use. Kinds first: a table that is missing, or locked by an ALTER,
+ * concerns all objects of its kind and no other.
  */
 function split(entries: readonly WriteEntry[], error: unknown): readonly (readonly WriteEntry[])[] {
-  if (passing(error) || error instanceof GateClosedError || error instanceof GateMovedError) return [];
+  const concernsAll = [StorageUnavailableError, GateClosedError, GateMovedError].some((each) => error instanceof each);
+  if (concernsAll) return [];
   const kinds = [...Map.groupBy(entries, ({ write }) => write.row.kind).values()];
   if (kinds.length > 1) return kinds;
   const causedByRow = [RowRefusedError, StorageFailureError, StorageProgramError].some((each) => error instanceof each);

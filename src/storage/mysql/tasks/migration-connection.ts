@@ -25,11 +25,11 @@ const LONG_MS = 24 * 60 * 60 * 1000;
 const PROBE_AFTER_MS = 10_000;
 
 /**
- * A server may end long reads, and connections that rest; these reads are of whole tables. Each server takes the other's
- * setting for a comment.
+ * A server may end long reads, and connections that rest; these reads are of whole tables, and an ALTER waits for the reads of
+ * others. Each server takes the other's setting for a comment.
  */
 const NO_LIMIT =
-  'SET SESSION wait_timeout = 28800 /*!80000 , max_execution_time = 0 */ /*M!100101 , max_statement_time = 0 */';
+  'SET SESSION wait_timeout = 28800, lock_wait_timeout = 86400 /*!80000 , max_execution_time = 0 */ /*M!100101 , max_statement_time = 0 */';
 
 export async function openMigrationConnection(access: MysqlAccess): Promise<MigrationConnection> {
   const { host, port, user, database, connectTimeoutMs } = access;
