@@ -21,7 +21,9 @@ const both = {
   'join-buffer-size': '128',
   'wait-timeout': '3',
   'lc-time-names': 'de_DE',
-  'init-connect': 'SET sql_select_limit = 2, sql_safe_updates = 1, max_join_size = 2, sql_big_selects = 0',
+  'init-connect':
+    'SET NAMES latin1; SET SESSION TRANSACTION READ ONLY; ' +
+    'SET sql_select_limit = 2, sql_safe_updates = 1, max_join_size = 2, sql_big_selects = 0, completion_type = 2',
 };
 
 const settings = {

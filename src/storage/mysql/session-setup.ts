@@ -8,16 +8,18 @@ import type { MysqlAccess } from './access.ts';
 const LOCK_TIMEOUT_MS = 10_000;
 
 /**
- * No gap locks, so that replacing the labels of different objects never deadlocks; strict mode, so that nothing is
- * cut or coerced behind our back; one time zone; reads that are whole and end with their statement, and writes of many
- * rows. Whatever the server's defaults are, or what its administrator has set for each connection.
+ * The character set of what we send, which a server may take for another one whatever the handshake says. No gap locks, so
+ * that replacing the labels of different objects never deadlocks; strict mode, so that nothing is cut or coerced behind our
+ * back; one time zone; reads that are whole and end with their statement, and writes of many rows; transactions that end
+ * with their commit. Whatever the server's defaults are, or what its administrator has set for each connection.
  */
 export function sessionSetup({ lockTimeoutMs = LOCK_TIMEOUT_MS }: Pick<MysqlAccess, 'lockTimeoutMs'>): string[] {
   const lockWaitSeconds = Math.max(1, Math.round(lockTimeoutMs / 1000));
   return [
-    'SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED',
+    'SET NAMES utf8mb4 COLLATE utf8mb4_bin',
+    'SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE',
     `SET SESSION time_zone = '+00:00', innodb_lock_wait_timeout = ${lockWaitSeconds}, ` +
-      `lock_wait_timeout = ${lockWaitSeconds}, autocommit = 1, ` +
+      `lock_wait_timeout = ${lockWaitSeconds}, autocommit = 1, completion_type = 0, ` +
       'sql_select_limit = 18446744073709551615, sql_safe_updates = 0, sql_big_selects = 1, unique_checks = 1, ' +
       "sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION,ERROR_FOR_DIVISION_BY_ZERO,NO_ZERO_DATE,NO_ZERO_IN_DATE'",
   ];
