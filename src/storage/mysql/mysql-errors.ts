@@ -34,6 +34,9 @@ export const translationByNumber: ReadonlyMap<number, Translation> = new Map<num
   [1044, accessDenied], // ER_DBACCESS_DENIED_ERROR
   [1045, accessDenied], // ER_ACCESS_DENIED_ERROR
   [1698, accessDenied], // ER_ACCESS_DENIED_NO_PASSWORD_ERROR
+  [1820, accessDenied], // ER_MUST_CHANGE_PASSWORD: it has expired
+  [1862, accessDenied], // ER_MUST_CHANGE_PASSWORD_LOGIN
+  [3118, accessDenied], // ER_ACCOUNT_HAS_BEEN_LOCKED
   [1049, (_what, _cause, database) => new StorageDatabaseMissingError(database)], // ER_BAD_DB_ERROR
   [1053, unavailable], // ER_SERVER_SHUTDOWN
   [1077, unavailable], // ER_NORMAL_SHUTDOWN
@@ -48,15 +51,20 @@ export const translationByNumber: ReadonlyMap<number, Translation> = new Map<num
   [1180, contention], // ER_ERROR_DURING_COMMIT: another node or a replica refused it
   [3101, contention], // ER_TRANSACTION_ROLLBACK_DURING_COMMIT: group replication certified another transaction first
   [1020, contention], // ER_CHECKREAD, MariaDB with snapshot isolation
+  [1412, contention], // ER_TABLE_DEF_CHANGED: by an ALTER since the transaction began
+  [1615, contention], // ER_NEED_REPREPARE
   [1290, unavailable], // ER_OPTION_PREVENTS_STATEMENT: --read-only
   [1792, unavailable], // ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION
   [1836, unavailable], // ER_READ_ONLY_MODE
   [1927, unavailable], // ER_CONNECTION_KILLED, MariaDB
   [1969, unavailable], // ER_STATEMENT_TIMEOUT, MariaDB
   [3024, unavailable], // ER_QUERY_TIMEOUT
+  [3032, unavailable], // ER_SERVER_OFFLINE_MODE: for maintenance, or a member that left its group
+  [3100, unavailable], // ER_RUN_HOOK_ERROR: a member without its group
   [3169, unavailable], // ER_SESSION_WAS_KILLED
   [4031, unavailable], // ER_CLIENT_INTERACTION_TIMEOUT
   [1021, unavailable], // ER_DISK_FULL
+  [1041, unavailable], // ER_OUT_OF_RESOURCES
   [1114, unavailable], // ER_RECORD_FILE_FULL
   [1048, refused], // ER_BAD_NULL_ERROR
   [1118, refused], // ER_TOO_BIG_ROWSIZE

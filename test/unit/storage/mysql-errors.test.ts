@@ -12,14 +12,15 @@ const table: readonly { code: string; retry: 'yes' | 'no'; numbers: readonly num
     code: 'STORAGE_UNAVAILABLE',
     retry: 'yes',
     numbers: [
-      1040, 1047, 1053, 1077, 1129, 1203, 1226, 1290, 1317, 1461, 1792, 1836, 1927, 1969, 3024, 3169, 4031, 1021, 1114,
+      1040, 1047, 1053, 1077, 1129, 1203, 1226, 1290, 1317, 1461, 1792, 1836, 1927, 1969, 3024, 3032, 3100, 3169, 4031,
+      1021, 1041, 1114,
     ],
   },
-  { code: 'STORAGE_ACCESS_DENIED', retry: 'yes', numbers: [1044, 1045, 1698] },
+  { code: 'STORAGE_ACCESS_DENIED', retry: 'yes', numbers: [1044, 1045, 1698, 1820, 1862, 3118] },
   { code: 'STORAGE_DATABASE_MISSING', retry: 'yes', numbers: [1049] },
   { code: 'STORAGE_SCHEMA_MISSING', retry: 'yes', numbers: [1054, 1146] },
   { code: 'STORAGE_PERMISSION', retry: 'yes', numbers: [1142, 1143, 1227] },
-  { code: 'STORAGE_CONTENTION', retry: 'yes', numbers: [1205, 1213, 1020, 1062, 1180, 3101] },
+  { code: 'STORAGE_CONTENTION', retry: 'yes', numbers: [1205, 1213, 1020, 1062, 1180, 1412, 1615, 3101] },
   {
     code: 'ROW_REFUSED',
     retry: 'no',
