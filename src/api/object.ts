@@ -23,13 +23,16 @@ export interface KubernetesObject {
   readonly [field: string]: JsonValue | ObjectMeta | undefined;
 }
 
-/** `namespace/name`, or `/name` for cluster-scoped objects: the key of watches, stores and queues. */
+/**
+ * `namespace/name`, or `/name` for cluster-scoped objects: the key of watches, stores and queues. Joined, not added: a sum of
+ * texts keeps both of them and itself, for each object of the cluster.
+ */
 export function objectKey({
   metadata: { namespace = '', name },
 }: {
   readonly metadata: { readonly namespace?: string | undefined; readonly name: string };
 }): string {
-  return `${namespace}/${name}`;
+  return [namespace, name].join('/');
 }
 
 /** Which object it is and in which state. */

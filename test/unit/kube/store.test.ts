@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { Session } from 'node:inspector/promises';
 import { describe, it } from 'node:test';
 import { ByteBudget } from '../../../src/base/byte-budget.ts';
 import { readReceived } from '../../../src/kube/http/received-object.ts';
@@ -77,6 +78,31 @@ describe('IdentityStore', () => {
     assert.equal(store.heldCount, 0);
   });
 
+  it('keeps fewer than 180 bytes of an object that was let go', async () => {
+    const count = 20_000;
+    const text = (index: number): string => {
+      const uid = `00000000-0000-4000-8000-${String(index).padStart(12, '0')}`;
+      const metadata = {
+        name: `object-${index}`,
+        namespace: 'a-namespace',
+        uid,
+        resourceVersion: `${1_000_000 + index}`,
+      };
+      return JSON.stringify({ metadata, spec: {} });
+    };
+    const store = new IdentityStore();
+    const fill = (from: number, to: number): void => {
+      for (let index = from; index < to; index += 1) store.set(readReceived(Buffer.from(text(index))));
+      store.releaseAll();
+    };
+    fill(0, 1000);
+    const before = await usedHeap();
+    fill(1000, 1000 + count);
+    const bytes = ((await usedHeap()) - before) / count;
+    assert.ok(bytes < 180, `${Math.round(bytes)} bytes an object`);
+    assert.equal(store.size, 1000 + count);
+  });
+
   describe('lets a list wait', () => {
     const never = new AbortController().signal;
     const bytes = (name: string): WatchedObject => {
@@ -137,3 +163,12 @@ describe('IdentityStore', () => {
     });
   });
 });
+
+/** After a collection of everything, for which no flag is needed. */
+async function usedHeap(): Promise<number> {
+  const session = new Session();
+  session.connect();
+  for (let times = 0; times < 2; times += 1) await session.post('HeapProfiler.collectGarbage');
+  session.disconnect();
+  return process.memoryUsage().heapUsed;
+}
