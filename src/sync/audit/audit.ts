@@ -78,6 +78,7 @@ interface Suspect extends Identity {
   readonly adoptedAt?: string | undefined;
 }
 
+const ROWS_PAGE = 500;
 const CONTENT_PAGE = 100;
 /** Of the json; a row has its protobuf beside it, and is parsed. */
 const CONTENT_BYTES = 4 * 1024 * 1024;
@@ -102,27 +103,35 @@ interface FirstLook {
 }
 
 async function lookFirst(context: AuditContext): Promise<FirstLook> {
-  const rows = new Map<string, StoredIdentity>();
+  // Of all rows at once only this, which is half of what a reconciler keeps of their objects.
+  const versions = new Map<string, string>();
   for await (const page of rowsInCluster(context.storage, context.kind)) {
-    for (const row of page) rows.set(row.uid, row);
+    for (const { uid, resourceVersion } of page) versions.set(uid, resourceVersion);
   }
-  const count = rows.size;
+  const rows = versions.size;
   const suspects: Suspect[] = [];
   let objects = 0;
   for await (const object of objectsOf(context)) {
     objects += 1;
     const { uid, namespace, name, resourceVersion } = object.metadata;
-    const row = rows.get(uid);
-    rows.delete(uid);
-    const differs = row?.resourceVersion !== resourceVersion;
+    const differs = versions.get(uid) !== resourceVersion;
+    versions.delete(uid);
     const unguarded = needsFinalizer(object);
     if (differs || unguarded) suspects.push({ uid, namespace, name, resourceVersion, unguarded, differs });
   }
-  for (const { uid, namespace, name, adopted, resourceVersion } of rows.values()) {
+  for await (const { uid, namespace, name, adopted, resourceVersion } of rowsOf(context, [...versions.keys()])) {
     const adoptedAt = adopted === true ? resourceVersion : undefined;
     suspects.push({ uid, namespace, name, resourceVersion: undefined, unguarded: false, differs: true, adoptedAt });
   }
-  return { suspects, objects, rows: count };
+  return { suspects, objects, rows };
+}
+
+/** Those of the rows that should be in the API server still. */
+async function* rowsOf({ storage, kind }: AuditContext, uids: readonly string[]): AsyncGenerator<StoredIdentity> {
+  for (let from = 0; from < uids.length; from += ROWS_PAGE) {
+    const page = uids.slice(from, from + ROWS_PAGE);
+    yield* await storage.identities(kind, { states: ['live', 'evicting'], uids: page, limit: page.length });
+  }
 }
 
 /** Read past every cache of the API server. */

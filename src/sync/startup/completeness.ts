@@ -53,7 +53,7 @@ export class Completeness {
     this.#options = options;
     this.#missedDeletes = createMissedDeletes(logger);
     for (const handler of [this.coverage, this.#missedDeletes]) informer.addHandler(handler);
-    this.#difference = new Difference({ ...options, listed: () => informer.store.identities() });
+    this.#difference = new Difference({ ...options, listed: informer.store });
     this.#stored = new StoredVersions(kind, storage, logger);
     this.firstList = new FirstList(() => informer.synced);
     this.skipUnchanged = predicateFuncs({

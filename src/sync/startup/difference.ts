@@ -1,8 +1,9 @@
 // The rows of MySQL that have no object: once the first list is complete they are candidates for a missed deletion.
 
 import type { KindDefinition } from '../../api/kind.ts';
-import type { Identity } from '../../api/object.ts';
+import { type Identity, objectKey } from '../../api/object.ts';
 import type { Logger } from '../../base/logger.ts';
+import type { IdentityStore } from '../../kube/store.ts';
 import type { MetadataStorage, StoredIdentity } from '../../storage/metadata-storage.ts';
 import type { RowState } from '../../storage/row.ts';
 import {
@@ -15,8 +16,8 @@ import {
 } from './mark-missed-deletes.ts';
 
 export interface DifferenceOptions extends MissedDeletesContext {
-  /** Identities of the objects the API server listed; only complete once its list is. */
-  readonly listed: () => Iterable<Identity>;
+  /** The objects that the API server listed; only complete once its list is. */
+  readonly listed: Pick<IdentityStore, 'size' | 'identity' | 'identities'>;
   readonly limits: MissedDeletesLimits;
   readonly logger: Logger;
 }
@@ -33,17 +34,16 @@ export class Difference {
   /** To be called once the list is complete. Answers what it compared. */
   async load(): Promise<{ readonly objects: number; readonly rows: number; readonly missing: number }> {
     const { storage, kind, listed } = this.#options;
-    const uids = new Set<string>();
-    for (const { uid } of listed()) uids.add(uid);
-    const missing: StoredIdentity[] = [];
+    const unseen: StoredIdentity[] = [];
     let rows = 0;
     for await (const page of rowsInCluster(storage, kind)) {
       rows += page.length;
-      for (const row of page) if (!uids.has(row.uid)) missing.push(row);
+      for (const row of page) if (listed.identity(objectKey({ metadata: row }))?.uid !== row.uid) unseen.push(row);
     }
-    this.#missing = missing;
+    const missing = uidsNotIn(listed.identities(), unseen);
+    this.#missing = unseen.filter(({ uid }) => missing.has(uid));
     this.#rows = rows;
-    return { objects: uids.size, rows, missing: missing.length };
+    return { objects: listed.size, rows, missing: this.#missing.length };
   }
 
   /** Marks rows whose objects were deleted while no replica watched, and counts them. Throws where it cannot tell. */
@@ -81,6 +81,13 @@ export class Difference {
     }
     return expected;
   }
+}
+
+/** A row may have another name than its object. All uids at once would take as much memory as what is known of the objects. */
+function uidsNotIn(listed: Iterable<Identity>, rows: readonly StoredIdentity[]): ReadonlySet<string> {
+  const uids = new Set(rows.map(({ uid }) => uid));
+  if (uids.size > 0) for (const { uid } of listed) uids.delete(uid);
+  return uids;
 }
 
 const PAGE = 5000;

@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { ObjectMeta } from '../../../src/api/object.ts';
 import { KubeError } from '../../../src/kube/errors.ts';
+import { IdentityStore } from '../../../src/kube/store.ts';
+import { asWatched } from '../../../src/kube/watched-object.ts';
 import { Difference } from '../../../src/sync/startup/difference.ts';
 import { judgeMissedDeletes } from '../../../src/sync/startup/mark-missed-deletes.ts';
 import { FakeApiServer } from '../../support/fake-api-server.ts';
@@ -18,7 +20,7 @@ function setUp() {
   const models = api.of('models');
   const storage = new MemoryStorage();
   const logger = new RecordingLogger();
-  const listed: ReturnType<typeof aModel>[] = [];
+  const listed = new IdentityStore();
   const difference = new Difference({
     kind: modelKind,
     resource,
@@ -26,14 +28,14 @@ function setUp() {
     client: api,
     storage,
     clock: new FakeClock(),
-    listed: () => listed.map(({ metadata }) => metadata),
+    listed,
     limits: { maxPercent: 10 },
     logger,
   });
   /** An object that the list showed, as the API server has it. */
   const list = (metadata: Partial<ObjectMeta>) => {
     const object = models.put(aModel(metadata));
-    listed.push(object);
+    listed.set(asWatched(object));
     return object;
   };
   const store = (metadata: Partial<ObjectMeta>) => storage.upsert(aModelRow(metadata));
@@ -100,6 +102,16 @@ describe('Difference', () => {
     await given.difference.load();
     assert.equal(await given.difference.repairMissedDeletes(), 0);
     assert.equal(await given.state('there'), 'live');
+  });
+
+  it('asks the API server for no row whose object was listed, also under another name than the row has', async () => {
+    const given = setUp();
+    await withOthers(given);
+    given.list({ name: 'now', uid: 'one' });
+    await given.store({ name: 'then', uid: 'one' });
+    assert.deepEqual(await given.difference.load(), { objects: 11, rows: 11, missing: 0 });
+    assert.equal(await given.difference.repairMissedDeletes(), 0);
+    assert.equal(await given.state('one'), 'live');
   });
 
   it('ends the row of an incarnation whose name another object has now', async () => {
