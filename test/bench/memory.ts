@@ -1,12 +1,12 @@
 // Whether the memory stays bounded, whatever the size and number of objects: the built program with its shipped settings.
-import { setTimeout as delay } from 'node:timers/promises';
 import { UNGUARDED_ANNOTATION } from '../../src/api/names.ts';
 import type { KubernetesObject } from '../../src/api/object.ts';
 import { CodedError } from '../../src/base/errors.ts';
 import { defaultKinds } from '../../src/kinds/kinds.ts';
 import { leases } from '../../src/kube/resources.ts';
 import { type Bench, type BenchReport, type BenchSize, rounded } from './report.ts';
-import { kind, memoryMib, parallel, resource, uids, World } from './sync-world.ts';
+import { restingMib } from './settled.ts';
+import { kind, parallel, resource, uids, World } from './sync-world.ts';
 import { until } from './until.ts';
 
 /** Of the largest; the other parts have a fixed share of it, so that --objects makes all of them smaller. */
@@ -20,7 +20,6 @@ const BATCH = 5000;
 const BATCH_OF_LARGE = 100;
 const LIMIT_MS = 3_600_000;
 const POLL_MS = 1000;
-const IDLE_MS = 30_000;
 const RESTARTS = 2;
 const never = new AbortController().signal;
 /** Chooses one object, whose eviction shows that a scan has seen them all. */
@@ -166,14 +165,4 @@ async function idle(world: World, report: BenchReport, count: number): Promise<v
   report.row({ what: `idle, ${count} objects stored`, MiB: rounded(stored) });
   report.row({ what: `idle, after a restart with ${count} objects`, MiB: rounded(restarted) });
   report.figure('rss_mib_100k', rounded(Math.max(stored, restarted), 0));
-}
-
-/** The least of half a minute: what is kept, not what the collector has not looked at yet. */
-async function restingMib(world: World): Promise<number> {
-  const samples: number[] = [];
-  for (let waited = 0; waited < IDLE_MS; waited += POLL_MS) {
-    await delay(POLL_MS);
-    samples.push(memoryMib(world.bundle.reconciler.pid, 'VmRSS'));
-  }
-  return Math.min(...samples);
 }

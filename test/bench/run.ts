@@ -9,6 +9,7 @@ import { memoryBench } from './memory.ts';
 import { queryBench } from './query.ts';
 import { type Bar, type Bench, type BenchReport, median, rounded, spread } from './report.ts';
 import { runtimeBench } from './runtime.ts';
+import { scaleBench } from './scale.ts';
 import { storageBench } from './storage.ts';
 import { syncBench } from './sync.ts';
 import { delayedSyncBench } from './sync-delayed.ts';
@@ -25,6 +26,7 @@ const benches: readonly Bench[] = [
   largeSyncBench,
   deletionBench,
   memoryBench,
+  scaleBench,
   tracesBench,
 ];
 

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { ControlPlane } from '../../hack/local/control-plane.ts';
 import { GROUP } from '../../src/api/names.ts';
 import { defaultKinds } from '../../src/kinds/kinds.ts';
-import type { World } from './sync-world.ts';
+import { memoryMib, type World } from './sync-world.ts';
 import { until } from './until.ts';
 
 const FOUND = new RegExp(`QuotaMonitor created object count evaluator.*${GROUP.replaceAll('.', '\\.')}`);
@@ -12,6 +12,8 @@ const SYNC_MS = 5000;
 const IDLE_LIMIT_MS = 300_000;
 /** Each look costs the reconciler a page of metrics. */
 const IDLE_POLL_MS = 100;
+const REST_MS = 30_000;
+const REST_POLL_MS = 1000;
 
 /**
  * Half a minute after a definition was installed, the controller manager finds it and lists all its objects, which keeps
@@ -25,12 +27,12 @@ export async function untilKindsAreFound({ controllerManager }: ControlPlane): P
 }
 
 /** Every list is complete, and no worker is busy or waits for work. Resolves with the time. */
-export function untilIdle(world: World): Promise<number> {
+export function untilIdle(world: World, limitMs: number = IDLE_LIMIT_MS): Promise<number> {
   const idle = async (): Promise<boolean> => {
     if (world.comparedKinds() < defaultKinds.length) return false;
     return (await world.metric('workqueue_depth')) + (await world.metric('controller_runtime_active_workers')) === 0;
   };
-  return until(idle, IDLE_LIMIT_MS, 'the reconciler has nothing to do', IDLE_POLL_MS);
+  return until(idle, limitMs, 'the reconciler has nothing to do', IDLE_POLL_MS);
 }
 
 export interface Restart {
@@ -41,12 +43,22 @@ export interface Restart {
 }
 
 /** Nothing changes while it is away. */
-export async function measureRestart(world: World): Promise<Restart> {
-  await untilIdle(world);
+export async function measureRestart(world: World, limitMs: number = IDLE_LIMIT_MS): Promise<Restart> {
+  await untilIdle(world, limitMs);
   await world.bundle.reconciler.stop();
   const before = await world.rowWrites();
   await world.bundle.reconciler.start();
-  await untilIdle(world);
+  await untilIdle(world, limitMs);
   const rowWrites = (await world.rowWrites()) - before;
   return { seconds: (world.comparedAt() - world.startedAt()) / 1000, rowWrites };
+}
+
+/** The least of half a minute: what is kept, not what the collector has not looked at yet. */
+export async function restingMib(world: World): Promise<number> {
+  const samples: number[] = [];
+  for (let waited = 0; waited < REST_MS; waited += REST_POLL_MS) {
+    await delay(REST_POLL_MS);
+    samples.push(memoryMib(world.bundle.reconciler.pid, 'VmRSS'));
+  }
+  return Math.min(...samples);
 }

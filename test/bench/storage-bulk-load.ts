@@ -64,6 +64,7 @@ function mainInsert(kind: KindDefinition): string {
     content_hash: "REPEAT('0', 64)",
     create_time: CREATED,
     update_time: CREATED,
+    own_update_time: CREATED,
     delete_time: "IF(`n` % 10 = 9, '2026-06-01', NULL)",
     row_state: 'IF(`n` % 10 = 9, 2, 0)',
     proto: "REPEAT('p', 200)",

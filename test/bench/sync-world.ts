@@ -15,7 +15,7 @@ import { defaultKinds } from '../../src/kinds/kinds.ts';
 import type { KubeClient, ObjectRef, Resource } from '../../src/kube/client.ts';
 import { isKubeError } from '../../src/kube/errors.ts';
 import { HttpKubeClient } from '../../src/kube/http/http-client.ts';
-import { PooledTransport } from '../../src/kube/http/transport.ts';
+import { PooledTransport, type Transport } from '../../src/kube/http/transport.ts';
 import { namespaces } from '../../src/kube/resources.ts';
 import { kindNamed } from '../support/objects.ts';
 import { buildShipped, type ShippedProgram } from './shipped.ts';
@@ -23,6 +23,7 @@ import { benchObject } from './storage-objects.ts';
 
 export const kind: KindDefinition = kindNamed('PipelineRun');
 export const resource: Resource = { group: GROUP, version: VERSION, plural: kind.plural };
+const tables = [kind.table, `${kind.table}_labels`, `${kind.table}_annotations`];
 const NAMESPACES = 20;
 const CALLERS = 16;
 const ATTEMPTS = 30;
@@ -41,13 +42,13 @@ export class World {
   readonly bundle: Bundle;
   readonly client: KubeClient;
   readonly #transport: PooledTransport;
-  readonly #program: ShippedProgram;
+  readonly program: ShippedProgram;
   /** One connection that is kept: to connect anew for each look would take from the processors that are measured. */
   readonly #database: Pool;
 
   private constructor(bundle: Bundle, program: ShippedProgram) {
     this.bundle = bundle;
-    this.#program = program;
+    this.program = program;
     this.#database = connectTo(bundle);
     const { kubeconfig } = bundle.controlPlane;
     this.#transport = new PooledTransport({ kubeconfig, context: '', clock: systemClock });
@@ -79,7 +80,7 @@ export class World {
     await this.client.close();
     await this.#database.end();
     await this.bundle.stop();
-    this.#program.remove();
+    this.program.remove();
   }
 
   /** Objects that were created and are there. */
@@ -126,17 +127,9 @@ export class World {
     return items;
   }
 
-  /** Seconds that the API server takes for a list of the kind in pages, of which nothing but the bytes are received. */
-  async bareListSeconds(pageObjects: number): Promise<number> {
-    const started = performance.now();
-    let token: string | undefined = '';
-    while (token !== undefined) {
-      const query = { limit: String(pageObjects), ...(token === '' ? {} : { continue: token }) };
-      const path = `/apis/${GROUP}/${VERSION}/${kind.plural}`;
-      const body: Buffer = await buffer(await this.#transport.send({ method: 'GET', path, query }));
-      token = /"continue":"([^"]+)"/.exec(body.subarray(-END_BYTES).toString())?.[1];
-    }
-    return (performance.now() - started) / 1000;
+  /** See bareListSeconds. */
+  bareListSeconds(pageObjects: number): Promise<number> {
+    return bareListSeconds(this.#transport, pageObjects);
   }
 
   /** Calls for single objects of the kind that the API server has answered. */
@@ -194,8 +187,17 @@ export class World {
     return writes;
   }
 
+  /** Of the files of the tables of the kind. */
+  async diskBytes(): Promise<number> {
+    const names = tables.map((table) => `CONCAT(DATABASE(), '/${table}')`).join(', ');
+    const [row] = await this.query(
+      `SELECT SUM(FILE_SIZE) AS bytes FROM information_schema.INNODB_TABLESPACES WHERE NAME IN (${names})`,
+    );
+    return Number(row?.['bytes']);
+  }
+
   async clearTables(): Promise<void> {
-    for (const table of [kind.table, `${kind.table}_labels`, `${kind.table}_annotations`]) {
+    for (const table of tables) {
       await this.query(`TRUNCATE TABLE \`${table}\``);
     }
   }
@@ -254,6 +256,19 @@ export class World {
   }
 }
 
+/** Seconds that the API server takes for a list of the kind in pages, of which nothing but the bytes are received. */
+export async function bareListSeconds(transport: Transport, pageObjects: number): Promise<number> {
+  const started = performance.now();
+  let token: string | undefined = '';
+  while (token !== undefined) {
+    const query = { limit: String(pageObjects), ...(token === '' ? {} : { continue: token }) };
+    const path = `/apis/${GROUP}/${VERSION}/${kind.plural}`;
+    const body: Buffer = await buffer(await transport.send({ method: 'GET', path, query }));
+    token = /"continue":"([^"]+)"/.exec(body.subarray(-END_BYTES).toString())?.[1];
+  }
+  return (performance.now() - started) / 1000;
+}
+
 function connectTo({ server, database }: Bundle): Pool {
   return createPool({
     host: server.host,
@@ -276,7 +291,7 @@ export function memoryMib(pid: number | undefined, what: 'VmRSS' | 'VmHWM'): num
 }
 
 /** User and system time of a process and its threads. After the name in parentheses they are fields 12 and 13. */
-function cpuSeconds(pid: number | undefined): number {
+export function cpuSeconds(pid: number | undefined): number {
   if (pid === undefined) return Number.NaN;
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
   return (Number(fields[11]) + Number(fields[12])) / CLOCK_TICKS_PER_SECOND;

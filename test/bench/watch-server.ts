@@ -8,6 +8,7 @@ import type { ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { listPage, type ScriptedList } from './list-page.ts';
 
 const [folder = '', listedText = '0', eventsText = '0'] = process.argv.slice(2);
 const listed = Number(listedText);
@@ -78,15 +79,13 @@ async function watch(response: ServerResponse): Promise<void> {
   await send(response, events, (index) => line(type(index), index % NAMES, listed + 2 + index));
 }
 
-/** A page of the objects that there are before the events. */
-function list(query: URLSearchParams): string {
-  const from = Number(query.get('continue') ?? 0);
-  const end = Math.min(listed, from + Number(query.get('limit') ?? listed));
-  const items = Array.from({ length: end - from }, (_, offset) => objectText(from + offset, from + offset + 1));
-  const metadata = { resourceVersion: String(listed + 1), ...(end < listed ? { continue: String(end) } : {}) };
-  const envelope = JSON.stringify({ apiVersion: 'michelangelo.api/v2', kind: 'ModelList', metadata });
-  return `${envelope.slice(0, -1)},"items":[${items.join(',')}]}`;
-}
+/** The objects that there are before the events. */
+const before: ScriptedList = {
+  kind: 'Model',
+  count: listed,
+  resourceVersion: listed + 1,
+  textOf: (index) => objectText(index, index + 1),
+};
 
 let connections = 0;
 const server = createServer(
@@ -100,7 +99,7 @@ const server = createServer(
       response.flushHeaders();
       void watch(response);
     } else {
-      response.end(list(url.searchParams));
+      response.end(listPage(url.searchParams, before));
     }
   },
 );
