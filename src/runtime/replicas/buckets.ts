@@ -1,0 +1,41 @@
+// Which bucket an object is in, and which replica is to have the bucket; pure.
+//
+// A bucket is a range of FNV-1a(uid), the same ranges that a shardSelector of Kubernetes can name. Targets are found by
+// rendezvous hashing: each bucket goes to the slot that scores highest for it, so one that comes or goes moves only what it
+// gets or had.
+import { fnv1a64 } from '../../base/fnv.ts';
+import { sha256Hex } from '../../base/hash.ts';
+
+export const BUCKETS = 32;
+/** The five highest bits of 32. */
+const SHIFT = 27;
+
+export const allBuckets: readonly number[] = Array.from({ length: BUCKETS }, (_, bucket) => bucket);
+
+export function bucketOf(uid: string): number {
+  return fnv1a64(uid)[0] >>> SHIFT;
+}
+
+/** One of many of equal worth: with it the first slots, which are those in use, share evenly. */
+const SALT = '1466';
+
+/** The slot that is to have the bucket; undefined where there is none. */
+export function targetOf(bucket: number, slots: Iterable<number>): number | undefined {
+  let best: { readonly slot: number; readonly score: string } | undefined;
+  for (const slot of slots) {
+    const score = scoreOf(bucket, slot);
+    if (best === undefined || score > best.score) best = { slot, score };
+  }
+  return best?.slot;
+}
+
+const scores = new Map<string, string>();
+
+function scoreOf(bucket: number, slot: number): string {
+  const name = `${SALT} ${bucket} ${slot}`;
+  const known = scores.get(name);
+  if (known !== undefined) return known;
+  const score = sha256Hex(name);
+  scores.set(name, score);
+  return score;
+}

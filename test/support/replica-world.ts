@@ -1,0 +1,244 @@
+// Several replicas over one API server in memory. Each has a way to it and a clock of its own, so that each can be late, cut
+// off, frozen or killed.
+import assert from 'node:assert/strict';
+import { untilAborted } from '../../src/base/abort.ts';
+import { type Clock, sleep } from '../../src/base/clock.ts';
+import { KubeError } from '../../src/kube/errors.ts';
+import { allBuckets } from '../../src/runtime/replicas/buckets.ts';
+import { Replica, type ReplicaOptions, type Term } from '../../src/runtime/replicas/replica.ts';
+import { ContextLogger } from '../unit/runtime/context-logger.ts';
+import { FakeClock, settle } from './fake-clock.ts';
+import { FakeKubeClient } from './fake-kube-client.ts';
+
+/** `late`: the server does what is asked for seconds later; `deaf`: at once, and the answer comes seconds later. */
+export type Line = 'good' | 'late' | 'deaf' | 'cut';
+
+const LATE_MS = 4000;
+
+/** The clock of a process that can be frozen: what falls due meanwhile happens when it goes on. */
+class ProcessClock implements Clock {
+  readonly #clock: FakeClock;
+  #frozen = false;
+  #waiting: (() => void)[] = [];
+
+  constructor(clock: FakeClock) {
+    this.#clock = clock;
+  }
+
+  now(): Date {
+    return this.#clock.now();
+  }
+
+  monotonicMs(): number {
+    return this.#clock.monotonicMs();
+  }
+
+  schedule(delayMs: number, action: () => void): () => void {
+    let cancelled = false;
+    const act = (): void => {
+      if (!cancelled) action();
+    };
+    const cancel = this.#clock.schedule(delayMs, () => this.run(act));
+    return () => {
+      cancelled = true;
+      cancel();
+    };
+  }
+
+  /** Now, or when the process goes on. */
+  run(action: () => void): void {
+    if (this.#frozen) this.#waiting.push(action);
+    else action();
+  }
+
+  freeze(): void {
+    this.#frozen = true;
+  }
+
+  goOn(): void {
+    this.#frozen = false;
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    for (const action of waiting) this.run(action);
+  }
+
+  get frozen(): boolean {
+    return this.#frozen;
+  }
+}
+
+export class SimulatedReplica {
+  readonly name: string;
+  readonly clock: ProcessClock;
+  readonly replica: Replica;
+  readonly #world: ReplicaWorld;
+  readonly #stop = new AbortController();
+  line: Line = 'good';
+  state: 'running' | 'killed' | 'ended' = 'running';
+  failure: unknown;
+  /** From the begin of a term until nothing of it works any more. */
+  serving: Term | undefined;
+  terms = 0;
+  stopMs = 0;
+
+  constructor(world: ReplicaWorld, name: string) {
+    this.name = name;
+    this.#world = world;
+    this.clock = new ProcessClock(world.clock);
+    this.replica = new Replica({
+      client: this.#client(),
+      namespace: 'system',
+      leaderLease: 'ingester-reconciler',
+      process: name,
+      clock: this.clock,
+      logger: new ContextLogger(),
+      random: () => 0.5,
+      serve: (term, signal) => this.#serve(term, signal),
+    });
+    void this.replica.run(this.#stop.signal).then(
+      () => this.#end(undefined),
+      (error: unknown) => this.#end(error),
+    );
+  }
+
+  stop(): void {
+    this.#stop.abort();
+  }
+
+  kill(): void {
+    this.state = 'killed';
+    this.clock.freeze();
+  }
+
+  get alive(): boolean {
+    return this.state === 'running';
+  }
+
+  #end(error: unknown): void {
+    if (this.state === 'running') this.state = 'ended';
+    this.failure = error;
+    this.serving = undefined;
+  }
+
+  async #serve(term: Term, signal: AbortSignal): Promise<void> {
+    this.serving = term;
+    this.terms += 1;
+    this.#world.check();
+    await untilAborted(signal);
+    await sleep(this.clock, this.stopMs, new AbortController().signal);
+    this.serving = undefined;
+  }
+
+  #client(): ReplicaOptions['client'] {
+    const { server } = this.#world;
+    return {
+      get: (...args) => this.#send(() => server.get(...args)),
+      create: (...args) => this.#send(() => server.create(...args)),
+      update: (...args) => this.#send(() => server.update(...args)),
+      list: (...args) => this.#send(() => server.list(...args)),
+      newest: (...args) => this.#send(() => server.newest(...args)),
+      watch: (resource, options, signal) => this.#watch(server.watch(resource, options, signal)),
+    };
+  }
+
+  async #send<T>(call: () => Promise<T>): Promise<T> {
+    const { line } = this;
+    if (line === 'cut') throw new KubeError('Unavailable', 'connection refused');
+    if (line === 'late') await this.#world.pass(LATE_MS);
+    const answer = call();
+    answer.catch(() => undefined);
+    if (line === 'deaf') await this.#world.pass(LATE_MS);
+    return await this.#arrive(answer);
+  }
+
+  /** What comes for a frozen process waits. */
+  async #arrive<T>(answer: Promise<T>): Promise<T> {
+    try {
+      return await answer;
+    } finally {
+      await new Promise<void>((resolve) => this.clock.run(resolve));
+    }
+  }
+
+  async *#watch<T>(events: AsyncIterable<T>): AsyncGenerator<T> {
+    for await (const event of events) {
+      await new Promise<void>((resolve) => this.clock.run(resolve));
+      if (this.line === 'cut') throw new KubeError('Unavailable', 'connection lost');
+      if (this.line !== 'good') await this.#world.pass(LATE_MS);
+      yield event;
+    }
+  }
+}
+
+export class ReplicaWorld {
+  readonly clock = new FakeClock();
+  readonly server = new FakeKubeClient();
+  readonly replicas: SimulatedReplica[] = [];
+  readonly #problems: string[] = [];
+
+  start(name = `p${this.replicas.length}`): SimulatedReplica {
+    const replica = new SimulatedReplica(this, name);
+    this.replicas.push(replica);
+    return replica;
+  }
+
+  pass(ms: number): Promise<void> {
+    return new Promise((resolve) => this.clock.schedule(ms, resolve));
+  }
+
+  /** Looks at every step whether a bucket has two owners. */
+  async advance(ms: number, stepMs = 100): Promise<void> {
+    for (let passed = 0; passed < ms; passed += stepMs) {
+      await this.clock.advance(Math.min(stepMs, ms - passed));
+      this.check();
+    }
+  }
+
+  check(): void {
+    for (const bucket of allBuckets) {
+      const leading = this.leading(bucket);
+      if (leading.length > 1) this.#problems.push(`bucket ${bucket} is led by ${leading.join(' and ')}`);
+      const serving = this.#living.filter((each) => each.serving?.buckets.has(bucket) && each.replica.holdsSlot);
+      if (serving.length > 1)
+        this.#problems.push(`bucket ${bucket} is worked on by ${serving.map(({ name }) => name).join(' and ')}`);
+    }
+  }
+
+  /** A frozen process counts: it may go on at any moment. */
+  leading(bucket: number): readonly string[] {
+    return this.#living.filter(({ replica }) => replica.leads(bucket)).map(({ name }) => name);
+  }
+
+  get unowned(): readonly number[] {
+    return allBuckets.filter((bucket) => this.leading(bucket).length === 0);
+  }
+
+  assertSound(): void {
+    assert.deepEqual([...new Set(this.#problems)], []);
+  }
+
+  async untilOwned(limitMs: number): Promise<number> {
+    const startedMs = this.clock.monotonicMs();
+    while (this.unowned.length > 0) {
+      if (this.clock.monotonicMs() - startedMs >= limitMs)
+        assert.fail(`after ${limitMs} ms buckets have no owner: ${this.unowned.join(' ')}`);
+      await this.advance(100);
+    }
+    return this.clock.monotonicMs() - startedMs;
+  }
+
+  /** Lets everything end. */
+  async end(): Promise<void> {
+    for (const each of this.replicas) {
+      each.line = 'good';
+      if (each.state === 'running') each.stop();
+      each.clock.goOn();
+    }
+    await this.clock.advance(20_000);
+    await settle();
+  }
+
+  get #living(): readonly SimulatedReplica[] {
+    return this.replicas.filter(({ alive }) => alive);
+  }
+}
