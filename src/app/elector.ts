@@ -23,21 +23,28 @@ interface Parts {
  * waits for the one that syncs nor keeps it from working. Those that sync share one, whether or not they audit too.
  */
 export function leaseName(controllers: ReadonlySet<string>): string {
-  return controllers.has('sync') ? 'ingester-reconciler' : 'ingester-reconciler-audit';
+  return controllers.has('sync') ? RECONCILER_LEASE : 'ingester-reconciler-audit';
+}
+
+export const RECONCILER_LEASE = 'ingester-reconciler';
+
+/** Unlike that of any other process. */
+export function processIdentity(): string {
+  return `${hostname()}_${randomUUID()}`;
 }
 
 /** Undefined where the configuration does not ask for an election. Leases have a client of their own. */
 export function createElector(
   configuration: Configuration,
   { clock, logger, metrics }: Parts,
-  name: string,
+  { lease: name, identity = processIdentity() }: { readonly lease: string; readonly identity?: string },
 ): Elector | undefined {
   if (!configuration.leaderElection.enabled) return undefined;
   const client = createClient(configuration, clock, metrics);
   const election = new LeaderElector({
     client,
     lease: { namespace: configuration.kubernetes.namespace, name },
-    identity: `${hostname()}_${randomUUID()}`,
+    identity,
     clock,
     logger,
     metrics: metrics.leaderElection.forLease(name),

@@ -172,6 +172,14 @@ export const schema = z.strictObject({
     enabled: flag
       .default(false)
       .describe('Whether only one of several replicas is active. Required with more than one replica.'),
+    active: mode(['one', 'all'])
+      .default('one')
+      .describe(
+        'one: of several reconcilers one works and the others stand by. all: each works on its part of the objects ([runtime](runtime.md#several-replicas-at-work)); takes leaderElection.enabled.',
+      ),
+  }).refine(({ enabled, active }) => enabled || active === 'one', {
+    path: ['active'],
+    error: 'this takes leaderElection.enabled: replicas share the work by leases',
   }),
   server: section({
     bindAddress: address

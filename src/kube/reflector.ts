@@ -20,6 +20,7 @@
 //
 // The version advances only after the sink took the event, so a stream that breaks anywhere never skips one. What a
 // list shows is applied at once; what it no longer shows is removed only when the list is complete.
+import type { Identity } from '../api/object.ts';
 import { isAborted } from '../base/abort.ts';
 import { type Clock, sleep } from '../base/clock.ts';
 import { messageOf } from '../base/errors.ts';
@@ -55,6 +56,8 @@ export interface ReflectorOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly selection?: Selection;
+  /** Objects for which it is false are not shown, as if they were not there; all are shown unless it is given. */
+  readonly keeps?: (object: Identity) => boolean;
   /** Longest time without a byte before a watch counts as dead; see WatchOptions. */
   readonly silenceMs?: number;
   readonly random?: () => number;
@@ -147,8 +150,9 @@ export class Reflector {
         // The server has answered. How long the sink takes is not the server's silence.
         call.answered();
         this.#interruptions.listed();
-        await sink.listed(page.items, signal);
-        for (const item of page.items) this.#noteListed(item);
+        const items = this.#kept(page.items);
+        await sink.listed(items, signal);
+        for (const item of items) this.#noteListed(item);
         tellSlow(page.items.length);
         ({ resourceVersion } = page);
         call.expect();
@@ -157,6 +161,11 @@ export class Reflector {
       call.end();
     }
     await this.#listed(resourceVersion);
+  }
+
+  #kept(objects: readonly WatchedObject[]): readonly WatchedObject[] {
+    const { keeps } = this.#options;
+    return keeps === undefined ? objects : objects.filter(({ identity }) => keeps(identity));
   }
 
   #noteListed(object: WatchedObject): void {
@@ -286,7 +295,11 @@ export class Reflector {
   }
 
   #take(event: WatchEvent): void {
-    const { sink } = this.#options;
+    const { sink, keeps } = this.#options;
+    if (event.type !== 'BOOKMARK' && keeps?.(event.object.identity) === false) {
+      this.#seen.advance(event.object.identity.resourceVersion);
+      return;
+    }
     switch (event.type) {
       case 'BOOKMARK':
         this.#seen.advance(event.resourceVersion);

@@ -42,7 +42,10 @@ export class ControllerMetricFamilies {
     this.#seconds = new HotHistogram({ name, help, labelNames: ['controller'], buckets: TIME_BUCKETS }, registry);
   }
 
+  /** The same ones for the same name: a controller that is made anew goes on counting. */
   forController(controller: string): PromControllerMetrics {
+    const known = this.#controllers.find((each) => each.controller === controller);
+    if (known !== undefined) return known;
     const queue = this.#queues.forQueue(controller, controller);
     const metrics = new PromControllerMetrics(controller, queue, this.#seconds.series({ controller }));
     this.#controllers.push(metrics);

@@ -67,10 +67,10 @@ export class CoverageMetricFamilies {
 
   /** `unguarded` is asked at every scrape. */
   forKind(kind: string, unguarded: () => number): CoverageMetrics {
+    if (!this.#counts.has(kind)) this.#audited.set({ kind }, 0);
     this.#counts.set(kind, unguarded);
     this.#swept.inc({ kind }, 0);
     this.#missedDeletes.inc({ kind }, 0);
-    this.#audited.set({ kind }, 0);
     this.#wentBack.inc({ kind }, 0);
     return {
       swept: () => this.#swept.inc({ kind }),

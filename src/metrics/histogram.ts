@@ -28,6 +28,7 @@ export class HotHistogram {
   readonly aggregator = 'sum';
   readonly upperBounds: readonly number[];
   readonly #series: HotSeries[] = [];
+  readonly #byLabels = new Map<string, HotSeries>();
 
   constructor({ name, help, labelNames, buckets }: HistogramOptions, registry: Registry) {
     this.name = name;
@@ -38,10 +39,14 @@ export class HotHistogram {
     registry.registerMetric(this as unknown as Metric);
   }
 
-  /** Zero from now on. */
+  /** Zero from now on; the same ones for the same labels. */
   series(labels: Labels): HotSeries {
+    const name = JSON.stringify(labels);
+    const known = this.#byLabels.get(name);
+    if (known !== undefined) return known;
     const series = new HotSeries(labels, this.upperBounds);
     this.#series.push(series);
+    this.#byLabels.set(name, series);
     return series;
   }
 

@@ -4,6 +4,7 @@ import type { Watchdog } from '../base/watchdog.ts';
 export class LeaderElectionMetrics {
   readonly #master: Gauge<'name'>;
   readonly #slowPath: Counter<'name'>;
+  readonly #buckets: Gauge;
 
   constructor(registry: Registry) {
     this.#master = new Gauge({
@@ -18,6 +19,16 @@ export class LeaderElectionMetrics {
       labelNames: ['name'],
       registers: [registry],
     });
+    this.#buckets = new Gauge({
+      name: 'ingester_buckets',
+      help: 'Buckets of the objects, of 32, that this replica works on, where all replicas work; else 0',
+      registers: [registry],
+    });
+  }
+
+  /** Of a replica that works beside others. */
+  buckets(count: number): void {
+    this.#buckets.set(count);
   }
 
   /** `name` is that of the lease. */

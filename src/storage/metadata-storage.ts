@@ -86,6 +86,13 @@ export interface WatchPosition {
   readonly at: Date;
 }
 
+/** The buckets whose objects a position is about. */
+export interface PositionPart {
+  readonly buckets: Iterable<number>;
+  /** How many buckets there are. */
+  readonly of: number;
+}
+
 export interface StoredPosition {
   /** As in the kind's `kind`, e.g. `PipelineRun`. */
   readonly kind: string;
@@ -227,8 +234,11 @@ export interface MetadataStorage {
     as: { readonly state: 'live' } | { readonly state: 'evicting'; readonly at: Date },
   ): Promise<WriteOutcome>;
 
-  /** Notes up to which resourceVersion everything of the kind is stored. What is neither higher nor later is ignored. */
-  recordPosition(kind: KindDefinition, position: WatchPosition): Promise<void>;
+  /**
+   * Notes up to which resourceVersion everything of the kind is stored. What is neither higher nor later is ignored. Where it
+   * says so of a part only, the position of the kind becomes the lowest of all parts, once each has one.
+   */
+  recordPosition(kind: KindDefinition, position: WatchPosition, part?: PositionPart): Promise<void>;
 
   /** The last position of each kind that has one. */
   positions(): Promise<readonly StoredPosition[]>;

@@ -286,10 +286,27 @@ export function storageAuditContract(suite: string, storageFor: () => MetadataSt
       assert.deepEqual(await position(), ['7', '2026-05-06T08:00:00.000000Z']);
     });
 
+    it('of parts of a kind become that of the kind once each part has one, as the lowest and the oldest of them', async () => {
+      const storage = storageFor();
+      const job = kindNamed('RayJob');
+      const ofJob = async (): Promise<readonly string[]> => {
+        const found = (await storage.positions()).find((one) => one.kind === job.kind);
+        return found === undefined ? [] : [found.resourceVersion, found.at];
+      };
+      await storage.recordPosition(job, { resourceVersion: '30', at: later }, { buckets: [0, 2], of: 3 });
+      assert.deepEqual(await ofJob(), []);
+      await storage.recordPosition(job, { resourceVersion: '20', at }, { buckets: [1], of: 3 });
+      assert.deepEqual(await ofJob(), ['20', atText]);
+      await storage.recordPosition(job, { resourceVersion: '40', at: later }, { buckets: [1], of: 3 });
+      assert.deepEqual(await ofJob(), ['30', '2026-05-06T08:00:00.000000Z']);
+      await storage.recordPosition(job, { resourceVersion: '50', at: later }, { buckets: [0], of: 3 });
+      assert.deepEqual(await ofJob(), ['30', '2026-05-06T08:00:00.000000Z']);
+    });
+
     it('are one per kind, in the order of the kinds', async () => {
       await storageFor().recordPosition(kindNamed('Project'), { resourceVersion: '1', at });
       const kinds = (await storageFor().positions()).map((one) => one.kind);
-      assert.deepEqual(kinds, ['Cluster', 'Project']);
+      assert.deepEqual(kinds, ['Cluster', 'Project', 'RayJob']);
     });
   });
 

@@ -10,7 +10,6 @@ import { type Line, ReplicaWorld, type SimulatedReplica } from '../support/repli
 type Step =
   | { readonly do: 'start' | 'stop' | 'kill' | 'freeze' | 'go on'; readonly which: number }
   | { readonly do: 'line'; readonly which: number; readonly line: Line }
-  | { readonly do: 'delete' | 'clear'; readonly which: number }
   | { readonly do: 'advance'; readonly ms: number };
 
 const which = fc.nat(4);
@@ -25,8 +24,11 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 
 const MOST = 5;
 
-async function take(world: ReplicaWorld, { ...step }: Step): Promise<void> {
-  if (step.do === 'advance') return world.advance(step.ms);
+async function take(world: ReplicaWorld, step: Step): Promise<void> {
+  if (step.do === 'advance') {
+    await world.advance(step.ms);
+    return;
+  }
   const living = world.replicas.filter(({ alive }) => alive);
   if (step.do === 'start') {
     if (living.length < MOST) world.start().stopMs = (step.which % 3) * 1500;
@@ -37,18 +39,11 @@ async function take(world: ReplicaWorld, { ...step }: Step): Promise<void> {
 }
 
 function act(replica: SimulatedReplica, step: Exclude<Step, { readonly do: 'advance' }>): void {
-  switch (step.do) {
-    case 'stop':
-      return replica.stop();
-    case 'kill':
-      return replica.kill();
-    case 'freeze':
-      return replica.clock.freeze();
-    case 'go on':
-      return replica.clock.goOn();
-    case 'line':
-      replica.line = step.line;
-  }
+  if (step.do === 'stop') replica.stop();
+  else if (step.do === 'kill') replica.kill();
+  else if (step.do === 'freeze') replica.clock.freeze();
+  else if (step.do === 'go on') replica.clock.goOn();
+  else if (step.do === 'line') replica.line = step.line;
 }
 
 describe('replicas in every order of faults', () => {

@@ -35,7 +35,7 @@ export interface SoakReport {
   readonly findings: readonly string[];
 }
 
-const NAMESPACE = 'soak';
+export const NAMESPACE = 'soak';
 const SETTLE_MS = 120_000;
 const TOGETHER = 4;
 const LOG_LINES = 40;
@@ -82,7 +82,7 @@ function logOf({ reconciler }: Bundle, findings: readonly string[]): readonly st
 }
 
 /** What is still wrong when nothing changes for the better any more. */
-async function settled(look: () => Promise<readonly string[]>): Promise<readonly string[]> {
+export async function settled(look: () => Promise<readonly string[]>): Promise<readonly string[]> {
   let last: readonly string[] = [];
   try {
     await eventually(async () => {
@@ -101,7 +101,7 @@ interface Row {
   readonly content: number;
 }
 
-async function compare(bundle: Bundle, client: KubeClient, workload: Workload): Promise<readonly string[]> {
+export async function compare(bundle: Bundle, client: KubeClient, workload: Workload): Promise<readonly string[]> {
   const rows = await rowsOf(bundle);
   const { items } = await client.list(resource, { namespace: NAMESPACE, limit: 5000 }, new AbortController().signal);
   const live = new Map(items.map((item) => [item.identity.uid, item.parse()]));

@@ -23,6 +23,7 @@ import type {
   ListPage,
   MetadataStorage,
   MissedDelete,
+  PositionPart,
   StoredIdentity,
   StoredObject,
   StoredPosition,
@@ -187,19 +188,38 @@ export class MemoryStorage implements MetadataStorage, ChangeReads {
     return this.#rowOf(kind, uid)[1]?.deleteReason;
   }
 
-  recordPosition(kind: KindDefinition, { resourceVersion, at }: WatchPosition): Promise<void> {
+  recordPosition({ kind }: KindDefinition, position: WatchPosition, part?: PositionPart): Promise<void> {
     return this.#answer('recordPosition', () => {
       this.#passGate();
-      const stored = this.#positions.get(kind.kind);
-      const next = { kind: kind.kind, resourceVersion, at: micros(at) };
-      const higher = stored === undefined || BigInt(resourceVersion) > BigInt(stored.resourceVersion);
-      if (higher || next.at > stored.at) this.#positions.set(kind.kind, next);
+      const { resourceVersion } = position;
+      const next = { kind, resourceVersion, at: micros(position.at) };
+      if (part === undefined) {
+        this.#notePosition(kind, next);
+        return;
+      }
+      for (const bucket of part.buckets) this.#notePosition(`${kind}/${bucket}`, next);
+      const all = Array.from({ length: part.of }, (_, bucket) => this.#positions.get(`${kind}/${bucket}`));
+      const known = all.filter((one) => one !== undefined);
+      if (known.length < part.of) return;
+      const [lowest] = known.toSorted((left, right) =>
+        BigInt(left.resourceVersion) < BigInt(right.resourceVersion) ? -1 : 1,
+      );
+      const [at] = known.map((one) => one.at).sort();
+      if (lowest !== undefined && at !== undefined) this.#notePosition(kind, { ...lowest, kind, at });
     });
+  }
+
+  #notePosition(name: string, next: StoredPosition): void {
+    const stored = this.#positions.get(name);
+    const higher = stored === undefined || BigInt(next.resourceVersion) > BigInt(stored.resourceVersion);
+    if (higher || next.at > stored.at) this.#positions.set(name, next);
   }
 
   positions(): Promise<readonly StoredPosition[]> {
     return this.#answer('positions', () =>
-      [...this.#positions.values()].sort((left, right) => compareTexts(left.kind, right.kind)),
+      [...this.#positions]
+        .flatMap(([name, position]) => (name.includes('/') ? [] : [position]))
+        .sort((left, right) => compareTexts(left.kind, right.kind)),
     );
   }
 

@@ -134,9 +134,9 @@ export class SimulatedReplica {
     return {
       get: (...args) => this.#send(() => server.get(...args)),
       create: (...args) => this.#send(() => server.create(...args)),
-      update: (...args) => this.#send(() => server.update(...args)),
-      list: (...args) => this.#send(() => server.list(...args)),
-      newest: (...args) => this.#send(() => server.newest(...args)),
+      update: (ref, lease) => this.#send(() => server.update(ref, lease)),
+      list: (resource, options) => this.#send(() => server.list(resource, options)),
+      newest: (resource, selection) => this.#send(() => server.newest(resource, selection)),
       watch: (resource, options, signal) => this.#watch(server.watch(resource, options, signal)),
     };
   }

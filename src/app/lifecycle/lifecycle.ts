@@ -45,7 +45,7 @@ export async function runLifecycle(configuration: Configuration, logger: Logger,
   const clock = systemClock;
   const metrics = createMetrics();
   const client = createClient(configuration, clock, metrics);
-  const elector = createElector(configuration, { clock, logger, metrics }, LEASE);
+  const elector = createElector(configuration, { clock, logger, metrics }, { lease: LEASE });
   const events = createEventRecorder({ client, clock, logger, metrics });
   const { namespace } = configuration.kubernetes;
   const watchdog = createWatchdog(clock, logger, metrics);

@@ -1,4 +1,6 @@
 // One controller adds the finalizer to the unguarded objects of all kinds: they are few, and share one pace.
+
+import type { KindDefinition } from '../../api/kind.ts';
 import { TokenBucket } from '../../base/token-bucket.ts';
 import { Controller } from '../../runtime/controller.ts';
 import { enqueueMapped } from '../../runtime/handler.ts';
@@ -7,8 +9,9 @@ import { retryUpTo } from '../../runtime/rate-limiter.ts';
 import { done } from '../../runtime/reconcile.ts';
 import { kindSource, type Source, sourceFunc } from '../../runtime/source.ts';
 import { FinalizerSweep } from '../../sync/flows/finalizer-sweep.ts';
+import { partOf } from '../../sync/share.ts';
 import type { ReadinessCheck } from '../health.ts';
-import type { KindLoop, Parts } from './kind-loop.ts';
+import type { KindLoop, LoopOf, Parts } from './kind-loop.ts';
 
 const NAME = 'ingester_finalizer_sweep';
 const WORKERS = 4;
@@ -22,8 +25,16 @@ export interface FinalizerSweepLoop {
 
 export function createFinalizerSweep(loops: readonly KindLoop[], parts: Parts): FinalizerSweepLoop {
   const { clock, client, mayAddFinalizer } = parts;
-  const { rate } = parts.configuration.finalizerSweep;
-  const limiter = new TokenBucket({ perSecond: rate, burst: rate }, clock);
+  const rate = (): number => partOf(parts.configuration.finalizerSweep.rate, parts.share);
+  const limit = {
+    get perSecond() {
+      return rate();
+    },
+    get burst() {
+      return rate();
+    },
+  };
+  const limiter = new TokenBucket(limit, clock);
   const logger = parts.logger.child({ controller: NAME });
   const sweeps = new Map(
     loops.map(({ kind, flows, resource, objects, metrics }) => {
@@ -82,15 +93,20 @@ function unguardedSource({ kind, informer, completeness }: KindLoop): Source {
  * Ready once every object of the kind was guarded at the same time. Later exceptions are for the metric: an object that
  * cannot be guarded must not hold up a rollout that began without it.
  */
-export function finalizerChecks(loops: readonly KindLoop[]): Readonly<Record<string, ReadinessCheck>> {
+export function finalizerChecks(
+  kinds: readonly KindDefinition[],
+  loopOf: LoopOf,
+): Readonly<Record<string, ReadinessCheck>> {
   return Object.fromEntries(
-    loops.map(({ kind, informer, completeness }) => {
+    kinds.map((kind) => {
       let complete = false;
       return [
         `finalizers-${kind.plural}`,
         () => {
-          const count = completeness.coverage.unguarded.size;
-          complete ||= informer.synced && count === 0;
+          const loop = loopOf(kind);
+          if (loop === undefined) return undefined;
+          const count = loop.completeness.coverage.unguarded.size;
+          complete ||= loop.informer.synced && count === 0;
           return complete ? undefined : `${count} objects have no finalizer yet`;
         },
       ];

@@ -28,7 +28,7 @@ export async function runIdle(
     'Metadata storage not configured, skipping ingester setup. Set metadataStorage.enableMetadataStorage to true to ingest.',
   );
   const client = clientOf(configuration, { clock, logger, metrics });
-  const elector = client && createElector(configuration, { clock, logger, metrics }, lease);
+  const elector = client && createElector(configuration, { clock, logger, metrics }, { lease });
   const manager = new Manager({ clock, logger, ...(elector === undefined ? {} : { election: elector.election }) });
   manager.add({ name: 'health', group: 'server', run: (stop) => untilAborted(stop).then(() => health.close()) });
   if (client !== undefined) {

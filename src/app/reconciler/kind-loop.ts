@@ -26,6 +26,7 @@ import { ChangeTraces } from '../../sync/change-traces.ts';
 import { HeldObjects } from '../../sync/flows/held-objects.ts';
 import { ObjectReconciler } from '../../sync/flows/reconciler.ts';
 import { lenientEncoder } from '../../sync/row.ts';
+import type { Share } from '../../sync/share.ts';
 import { Completeness } from '../../sync/startup/completeness.ts';
 import { usualLimits } from '../../sync/startup/mark-missed-deletes.ts';
 import { PositionTracker } from '../../sync/startup/position.ts';
@@ -67,6 +68,8 @@ export interface Parts {
   /** Undefined unless traces are exported. */
   readonly tracer: Tracer | undefined;
   readonly watchdog: Watchdog;
+  /** Undefined where one replica works, on everything. */
+  readonly share: Share | undefined;
   /** False as soon as another process may lead. */
   readonly mayWork: () => boolean;
   /** False while the bundle is uninstalled: what leaves the cluster then says nothing about its row. */
@@ -110,7 +113,7 @@ function stepsOf(
 }
 
 export function createLoop(kind: KindDefinition, parts: Parts): KindLoop {
-  const { client, storage, clock, watchdog, mayMark, configuration, byteBudgets } = parts;
+  const { client, storage, clock, watchdog, mayMark, configuration, byteBudgets, share } = parts;
   const { ingester } = configuration;
   const logger = parts.logger.child({ controller: `ingester_${kind.kind}` });
   const resource = { group: GROUP, version: VERSION, plural: kind.plural };
@@ -120,18 +123,27 @@ export function createLoop(kind: KindDefinition, parts: Parts): KindLoop {
     seen = { at: clock.now().toISOString(), from, to };
     metrics.wentBack();
   };
-  const informer = new Informer({ client, resource, store, clock, logger, watchdog, onWentBack });
+  const keeps = keepsOf(share);
+  const own = keeps === undefined ? {} : { keeps };
+  const informer = new Informer({ client, resource, store, clock, logger, watchdog, onWentBack, ...own });
   const completeness = new Completeness({
-    ...{ kind, resource, informer, client, storage, clock, logger, mayMark, limits: usualLimits },
+    ...{ kind, resource, informer, client, storage, clock, logger, mayMark, keeps },
+    limits: { ...usualLimits, replicas: share?.replicas },
     kinds: inCluster(kindsOf(configuration)),
     evictsAll: ingester.evictImmutableKinds && kind.immutable,
     storeLast: (state) => reconciler.storeLast(state),
     onMissedDeletes: (count) => metrics.missedDeletes(count),
   });
   const metrics = parts.metrics.coverage.forKind(kind.kind, () => completeness.coverage.unguarded.size);
-  const objects = new HeldObjects({ client, resource, store, waits: (key) => completeness.firstList.waits(key) });
+  const objects = new HeldObjects({
+    client,
+    resource,
+    store,
+    keeps,
+    waits: (key) => completeness.firstList.waits(key),
+  });
   const positions = new PositionTracker();
-  const flows = parts.sync.ofKind(kind, () => store.size);
+  const flows = parts.sync.ofKind(kind, () => store.size, share);
   const reconciler = new ObjectReconciler({
     ...flows.options,
     ...{ kind, resource, client, storage, clock, logger, sensitive: parts.sensitive, encode: lenientEncoder(logger) },
@@ -167,8 +179,8 @@ export function createLoop(kind: KindDefinition, parts: Parts): KindLoop {
     clock,
     logger,
   });
-  const own = { kind, resource, informer, objects, controller, completeness, metrics, flows, positions };
-  return { ...own, wentBack: () => seen };
+  const made = { kind, resource, informer, objects, controller, completeness, metrics, flows, positions };
+  return { ...made, wentBack: () => seen };
 }
 
 /** How many objects of the kind are worked on at once, and when one that failed comes again. */
@@ -203,13 +215,25 @@ function createLag({ kind }: KindDefinition, { clock, metrics }: Parts, store: {
   return lag;
 }
 
-export function informerChecks(loops: readonly KindLoop[]): Readonly<Record<string, ReadinessCheck>> {
+/** Undefined: all objects are this replica's. */
+export function keepsOf(share: Share | undefined): ((object: { readonly uid: string }) => boolean) | undefined {
+  return share === undefined ? undefined : ({ uid }) => share.holds(uid);
+}
+
+/** The loop of a kind now; undefined while this replica has no part in the work. */
+export type LoopOf = (kind: KindDefinition) => KindLoop | undefined;
+
+export function informerChecks(
+  kinds: readonly KindDefinition[],
+  loopOf: LoopOf,
+): Readonly<Record<string, ReadinessCheck>> {
   return Object.fromEntries(
-    loops.map(({ kind, informer }) => [
+    kinds.map((kind) => [
       `watch-${kind.plural}`,
       () => {
-        if (!informer.installed) return 'the CRD is not installed';
-        return informer.synced ? undefined : 'the first list is not complete';
+        const { installed, synced } = loopOf(kind)?.informer ?? { installed: true, synced: true };
+        if (!installed) return 'the CRD is not installed';
+        return synced ? undefined : 'the first list is not complete';
       },
     ]),
   );

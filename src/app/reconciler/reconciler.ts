@@ -1,31 +1,33 @@
 // The reconciler role: one informer, queue and set of workers per kind, over one API client and one database pool.
 
 import { untilAborted } from '../../base/abort.ts';
-import { sleep, systemClock } from '../../base/clock.ts';
+import { systemClock } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
 import type { Watchdog } from '../../base/watchdog.ts';
 import { storageEnabled } from '../../config/feature-switches.ts';
 import type { Configuration } from '../../config/schema.ts';
 import { createMetrics } from '../../metrics/metrics.ts';
 import { Manager } from '../../runtime/manager.ts';
+import { ONE_OF_MANY } from '../../runtime/replicas/lease-names.ts';
 import type { Runnable } from '../../runtime/runnable-group.ts';
-import { ContinuousAudit } from '../../sync/audit/continuous-audit.ts';
+import { type AuditTarget, ContinuousAudit } from '../../sync/audit/continuous-audit.ts';
 import { lenientEncoder } from '../../sync/row.ts';
 import { checkDefinitions } from '../../sync/startup/definitions.ts';
 import { usualLimits } from '../../sync/startup/mark-missed-deletes.ts';
-import { recordPositions } from '../../sync/startup/position.ts';
 import { StorageMonitor } from '../../sync/status/storage-monitor.ts';
-import { createElector, leaseName } from '../elector.ts';
+import { createElector, leaseName, processIdentity } from '../elector.ts';
 import { createEventRecorder } from '../event-recorder.ts';
 import { createWatchdog, type ReadinessCheck, startHealth } from '../health.ts';
-import { everyKind, kindsOf } from '../kinds.ts';
+import { everyKind, inCluster, kindsOf } from '../kinds.ts';
 import { createClient } from '../kube-client.ts';
 import { sensitiveValues } from '../sensitive.ts';
 import { startTracing } from '../tracing.ts';
-import { createFinalizerSweep, finalizerChecks } from './finalizer-sweep-loop.ts';
+import { CurrentWork } from './current-work.ts';
+import { finalizerChecks } from './finalizer-sweep-loop.ts';
 import { runIdle } from './idle.ts';
-import { createLoop, informerChecks, type KindLoop, type Parts } from './kind-loop.ts';
+import { informerChecks, type Parts } from './kind-loop.ts';
 import { collectAtRest, createByteBudgets, letHeapGrow } from './memory.ts';
+import { createReplica } from './replica.ts';
 import { createStorage } from './storage.ts';
 import { lookForStranded } from './stranded.ts';
 import { createSyncParts } from './sync-parts.ts';
@@ -58,26 +60,34 @@ export async function runReconciler(configuration: Configuration, logger: Logger
   const watchdog = createWatchdog(clock, logger, metrics);
   const client = createClient(configuration, clock, metrics, tracer);
   const seen = { client, clock, logger, metrics, tracer, watchdog };
-  const { storage, sameDatabase } = createStorage(configuration, seen, () => readAnew(loops));
-  const elector = createElector(configuration, { clock, logger, metrics }, leaseName(controllers));
+  const work = new CurrentWork(kindsOf(configuration));
+  const { storage, sameDatabase } = createStorage(configuration, seen, () => work.readAnew());
+  const divides = configuration.leaderElection.active === 'all' && controllers.has('sync');
+  const identity = processIdentity();
+  const leader = divides ? `${ONE_OF_MANY}${identity}` : identity;
+  const elector = createElector(
+    configuration,
+    { clock, logger, metrics },
+    { lease: leaseName(controllers), identity: leader },
+  );
   const mayWork = (): boolean => elector?.election.leads() ?? true;
   const sensitive = sensitiveValues(configuration);
-  const uninstall = watchUninstallMarker({ ...seen, configuration }, () => finalizerSweep.enqueueAll());
+  const uninstall = watchUninstallMarker({ ...seen, configuration }, () => work.sweepAll());
   const mayAddFinalizer = (): 'yes' | 'no' | 'unknown' => finalizersAllowed(uninstall);
   const mayMark = (): boolean => mayAddFinalizer() !== 'no';
   const events = createEventRecorder({ client, clock, logger, metrics });
   const late: { monitor?: StorageMonitor } = {};
   const common = { ...seen, storage, configuration, events, sensitive };
   const sync = createSyncParts({ ...common, away: () => late.monitor?.away });
-  const parts: Parts = { ...common, byteBudgets: createByteBudgets(), sync, mayWork, mayMark, mayAddFinalizer };
-  const loops = kindsOf(configuration).map((kind) => createLoop(kind, parts));
-  const finalizerSweep = createFinalizerSweep(loops, parts);
+  const rest = { sync, share: undefined, mayWork, mayMark, mayAddFinalizer };
+  const parts: Parts = { ...common, byteBudgets: createByteBudgets(), ...rest };
+  if (!divides) work.begin(parts);
   const usable = Promise.withResolvers<undefined>();
-  const monitor = createMonitor(parts, loops, () => usable.resolve(undefined));
+  const monitor = createMonitor(parts, work, () => usable.resolve(undefined));
   late.monitor = monitor;
-  const checks = readinessChecks(monitor, loops, watchdog);
+  const checks = readinessChecks(monitor, work, watchdog);
   const health = await startHealth(configuration, { checks, metrics, clock, logger });
-  logger.info({ kinds: loops.length, healthPort: health.port }, 'Reconciler started');
+  logger.info({ kinds: work.kinds.length, healthPort: health.port }, 'Reconciler started');
   const manager = new Manager({ clock, logger, ...(elector === undefined ? {} : { election: elector.election }) });
   manager.add({ name: 'health', group: 'server', run: (stop) => untilAborted(stop).then(() => health.close()) });
   manager.add({ name: 'watchdog', group: 'server', run: (stop) => watchdog.run(stop) });
@@ -86,57 +96,30 @@ export async function runReconciler(configuration: Configuration, logger: Logger
   manager.add({ name: 'storage monitor', group: 'always', run: (stop) => monitor.run(stop) });
   manager.add(sameDatabase);
   manager.add(uninstall.runnable);
-  const definitions = { client, clock, logger, kinds: loops.map(({ kind }) => kind) };
+  const definitions = { client, clock, logger, kinds: work.kinds };
   manager.add({ name: 'definitions', group: 'always', run: (stop) => checkDefinitions(definitions, stop) });
   // An optional kind need not be permitted.
   const left = everyKind().filter(({ kind, optional }) => !optional && !configuration.ingester.kinds.includes(kind));
   if (left.length > 0) manager.add(lookForStranded(left, 'KindNotIngested', parts));
-  for (const loop of loops) {
-    const { kind, informer } = loop;
-    manager.add({ name: `watch ${kind.plural}`, group: 'cache', run: (stop) => informer.run(stop) });
-    if (controllers.has('sync')) addLoop(manager, loop, parts, usable.promise);
-  }
-  if (controllers.has('audit')) manager.add(createAuditLoop(loops, parts));
-  if (controllers.has('sync')) {
-    manager.add({ name: 'positions', run: (stop) => recordPositions(loops, parts, stop) });
-    manager.add({ name: 'finalizer sweep', run: (stop) => finalizerSweep.controller.run(stop) });
-    addSyncRunnables(manager, parts, loops, monitor);
-  }
+  const what = { syncs: controllers.has('sync'), usable: usable.promise };
+  const replica = divides ? createReplica(parts, work, { ...what, identity }) : undefined;
+  if (replica === undefined) work.addTo(manager, parts, what);
+  else manager.add(replica.runnable);
+  if (controllers.has('audit')) manager.add(createAuditLoop(work, parts));
+  if (controllers.has('sync')) addSyncRunnables(manager, parts, work, monitor);
   await manager.run(signal);
-  await Promise.all([client.close(), storage.close().then(() => tracer?.close()), elector?.close()]);
+  const connections = [client.close(), storage.close().then(() => tracer?.close()), elector?.close(), replica?.close()];
+  await Promise.all(connections);
   logger.info({}, 'Reconciler stopped');
 }
 
 function readinessChecks(
   monitor: StorageMonitor,
-  loops: readonly KindLoop[],
+  { kinds, loopOf }: CurrentWork,
   watchdog: Watchdog,
 ): Readonly<Record<string, ReadinessCheck>> {
   const shared = { storage: () => monitor.problem, progress: () => watchdog.problem };
-  return { ...shared, ...informerChecks(loops), ...finalizerChecks(loops) };
-}
-
-/** What was read before rows may have been set back is not written after it. */
-function readAnew(loops: readonly KindLoop[]): void {
-  for (const { informer } of loops) informer.store.releaseAll();
-}
-
-/**
- * Without a usable database every reconcile would fail; the objects wait in the informer until `usable`. Where their
- * finalizers may be removed without it, they wait no longer than that takes.
- */
-function addLoop(manager: Manager, loop: KindLoop, parts: Parts, usable: Promise<undefined>): void {
-  const { kind, controller, completeness } = loop;
-  const { clock, configuration, sync } = parts;
-  const { policy, removeFinalizerAfter } = configuration.outage;
-  const work = async (stop: AbortSignal): Promise<void> => {
-    completeness.begin();
-    const longest = policy === 'remove-finalizer' ? [sleep(clock, removeFinalizerAfter, stop)] : [];
-    const answers = await Promise.race([usable.then(() => true), untilAborted(stop), ...longest]);
-    await Promise.race([sync.control.loaded, untilAborted(stop)]);
-    await completeness.run(controller, { asksMysql: answers === true }, stop);
-  };
-  manager.add({ name: `reconcile ${kind.plural}`, run: work });
+  return { ...shared, ...informerChecks(kinds, loopOf), ...finalizerChecks(kinds, loopOf) };
 }
 
 function finalizersAllowed(uninstall: UninstallWatch): 'yes' | 'no' | 'unknown' {
@@ -145,31 +128,35 @@ function finalizersAllowed(uninstall: UninstallWatch): 'yes' | 'no' | 'unknown' 
   return phase === 'active' ? 'yes' : 'no';
 }
 
-function createMonitor(parts: Parts, loops: readonly KindLoop[], onUsable: () => void): StorageMonitor {
+function createMonitor(parts: Parts, work: CurrentWork, onUsable: () => void): StorageMonitor {
   const { storage, clock, logger, configuration, metrics } = parts;
   const monitor = new StorageMonitor({
     storage,
-    kinds: loops.map(({ kind }) => kind),
+    kinds: work.kinds,
     periodMs: Math.min(MONITOR_MS, configuration.ingester.requeuePeriod),
     clock,
     logger,
     onRecovered: () => {
       onUsable();
-      for (const { controller } of loops) controller.retryFailed();
+      work.retryFailed();
     },
   });
   metrics.storage.watch(() => ({ available: monitor.problem === undefined, connections: storage.connections }));
   return monitor;
 }
 
-export function createAuditLoop(loops: readonly KindLoop[], parts: Parts): Runnable {
+/** Where replicas share the objects, the one that leads compares all of them: that takes no part in the work on any. */
+function createAuditLoop({ kinds: all, loopOf }: CurrentWork, parts: Parts): Runnable {
   const { client, storage, sensitive, clock, configuration, mayMark } = parts;
   const logger = parts.logger.child({ controller: 'ingester_audit' });
-  const kinds = loops.map(({ kind, resource }) => ({ kind, resource }));
-  const targets = loops.map(({ kind, resource, informer, metrics }) => {
+  const kinds = inCluster(all);
+  const targets = kinds.map(({ kind, resource }) => {
     const shared = { client, storage, sensitive, clock, encode: lenientEncoder(logger), limits: usualLimits, kinds };
-    const options = { kind, resource, ...shared };
-    return { options, metrics, isReady: () => informer.synced };
+    const metrics: AuditTarget['metrics'] = {
+      audited: (...found) => loopOf(kind)?.metrics.audited(...found),
+      missedDeletes: (count) => loopOf(kind)?.metrics.missedDeletes(count),
+    };
+    return { options: { kind, resource, ...shared }, metrics, isReady: () => loopOf(kind)?.informer.synced ?? true };
   });
   const audit = new ContinuousAudit({
     targets,

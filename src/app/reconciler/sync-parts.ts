@@ -13,7 +13,7 @@ import type { SensitiveValues } from '../../storage/sensitive.ts';
 import { ChosenObjects } from '../../sync/eviction/eviction-scan.ts';
 import { ControlState, controlRef } from '../../sync/flows/control-state.ts';
 import { DefinitionCheck } from '../../sync/flows/definition-check.ts';
-import { DeletionBreaker } from '../../sync/flows/deletion-breaker.ts';
+import { DeletionBreaker, LEAST_FOR_PERCENT } from '../../sync/flows/deletion-breaker.ts';
 import { EvictionPace } from '../../sync/flows/eviction-pace.ts';
 import { FailingObjects } from '../../sync/flows/failing-objects.ts';
 import type { FlowOptions } from '../../sync/flows/flow.ts';
@@ -21,6 +21,7 @@ import { IncompleteProtos } from '../../sync/flows/incomplete-protos.ts';
 import { Spool, type SpoolCount } from '../../sync/flows/spool.ts';
 import { SpoolingPolicy, type StorageAway } from '../../sync/flows/spooling-policy.ts';
 import { TombstoneWriter } from '../../sync/flows/tombstone-writer.ts';
+import { partOf, type Share } from '../../sync/share.ts';
 import { createRecordEvent } from '../event-recorder.ts';
 import { everyKind } from '../kinds.ts';
 
@@ -46,7 +47,7 @@ export interface SyncParts {
   readonly spool: Spool | undefined;
   readonly spooled: () => SpoolCount;
   /** Options of the flows of a kind; `total` counts its objects in the API server. */
-  readonly ofKind: (kind: KindDefinition, total: () => number) => KindFlows;
+  readonly ofKind: (kind: KindDefinition, total: () => number, share?: Share) => KindFlows;
 }
 
 export interface KindFlows {
@@ -77,7 +78,7 @@ export function createSyncParts(options: SyncPartsOptions): SyncParts {
     failingObjects: new FailingObjects(clock, (kind, code) => metrics.sync.failed(kind, code)),
     spool,
     spooled: () => spooled,
-    ofKind: (kind, total) => flowsOf(kind, { ...options, control, tombstones, spool, total }),
+    ofKind: (kind, total, share) => flowsOf(kind, { ...options, control, tombstones, spool, total, share }),
   };
 }
 
@@ -118,14 +119,29 @@ function flowsOf(
     readonly tombstones: TombstoneWriter | undefined;
     readonly spool: Spool | undefined;
     readonly total: () => number;
+    readonly share: Share | undefined;
   },
 ): KindFlows {
-  const { client, clock, logger, metrics, events, control, tombstones, spool, total, away } = parts;
+  const { client, clock, logger, metrics, events, control, tombstones, spool, total, away, share } = parts;
   const { ingester, eviction, deletionBreaker, outage } = parts.configuration;
   const chosen = new ChosenObjects();
-  const limits = { deletionsPerMinute: deletionBreaker.perMinute, deletionsPercent: deletionBreaker.percent };
+  const limits = {
+    get deletionsPerMinute() {
+      return partOf(deletionBreaker.perMinute, share);
+    },
+    deletionsPercent: deletionBreaker.percent,
+    get leastForPercent() {
+      return partOf(LEAST_FOR_PERCENT, share);
+    },
+  };
+  const pace = {
+    get perSecond() {
+      return partOf(eviction.perSecond, share);
+    },
+    paused: (): boolean => control.evictionPaused,
+    clock,
+  };
   const breaks = deletionBreaker.perMinute > 0 || deletionBreaker.percent > 0;
-  const paused = (): boolean => control.evictionPaused;
   return {
     chosen,
     options: {
@@ -134,7 +150,7 @@ function flowsOf(
       pruneArchived: eviction.pruneArchived,
       chosenBy: (object) => chosen.ruleFor(object),
       isWithdrawn: (object) => chosen.isWithdrawn(object),
-      pace: new EvictionPace({ perSecond: eviction.perSecond, paused, clock }),
+      pace: new EvictionPace(pace),
       definitions: new DefinitionCheck({ client, definition: crdName(kind), logger }),
       recordEvent: createRecordEvent(kind, { metrics: metrics.sync, events }),
       ...(tombstones === undefined ? {} : { tombstones }),

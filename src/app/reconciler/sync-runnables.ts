@@ -1,21 +1,16 @@
-// What runs beside the kinds: the operators' decisions, the spool, the tombstones, the records, the eviction rules.
+// What runs beside the kinds. Each replica follows the operators' decisions and has a spool of its own; one of them, the leader,
+// writes the status, the records and the tombstones of before.
 import type { Manager } from '../../runtime/manager.ts';
 import { runRecordWriter } from '../../sync/admission/record-writer.ts';
-import { requestedEvictions, runEvictionLoop } from '../../sync/eviction/eviction-loop.ts';
-import { rulesFor } from '../../sync/eviction/eviction-rules.ts';
 import { replaySpool } from '../../sync/flows/spooling-policy.ts';
 import type { KindStatus } from '../../sync/status/status.ts';
 import { runStatusWriter } from '../../sync/status/status-writer.ts';
 import { rememberedHistory, StorageHistory } from '../../sync/status/storage-history.ts';
 import type { StorageMonitor } from '../../sync/status/storage-monitor.ts';
+import type { CurrentWork } from './current-work.ts';
 import type { KindLoop, Parts } from './kind-loop.ts';
 
-export function addSyncRunnables(
-  manager: Manager,
-  parts: Parts,
-  loops: readonly KindLoop[],
-  monitor: StorageMonitor,
-): void {
+export function addSyncRunnables(manager: Manager, parts: Parts, work: CurrentWork, monitor: StorageMonitor): void {
   const { storage, clock, logger, sync } = parts;
   const { control, spool, tombstones } = sync;
   manager.add({ name: 'control', group: 'always', run: (stop) => control.run(stop) });
@@ -24,15 +19,13 @@ export function addSyncRunnables(
     manager.add({ name: 'spool', group: 'always', run: (stop) => replaySpool(spool, replay, stop) });
   }
   if (tombstones !== undefined) {
-    const kinds = loops.map(({ kind }) => kind);
-    manager.add({ name: 'tombstones', group: 'leader', run: (stop) => tombstones.fill(kinds, stop) });
+    manager.add({ name: 'tombstones', group: 'leader', run: (stop) => tombstones.fill(work.kinds, stop) });
   }
-  addStatus(manager, parts, loops, monitor);
-  addAdmissionRecord(manager, parts, loops);
-  for (const loop of loops) addEvictionLoop(manager, parts, loop);
+  addStatus(manager, parts, work, monitor);
+  addAdmissionRecord(manager, parts, work);
 }
 
-function addStatus(manager: Manager, parts: Parts, loops: readonly KindLoop[], monitor: StorageMonitor): void {
+function addStatus(manager: Manager, parts: Parts, work: CurrentWork, monitor: StorageMonitor): void {
   const { client, storage, clock, logger, configuration, metrics, sync } = parts;
   const { namespace } = configuration.kubernetes;
   const history = new StorageHistory({
@@ -45,7 +38,7 @@ function addStatus(manager: Manager, parts: Parts, loops: readonly KindLoop[], m
   const status = {
     ...{ client, namespace, monitor, history, clock, logger },
     ...{ failingObjects: sync.failingObjects, incompleteProtos: sync.incompleteProtos, spooled: sync.spooled },
-    kinds: () => loops.map((loop) => statusOf(loop, clock.now())),
+    kinds: () => work.loops.map((loop) => statusOf(loop, clock.now())),
     onFailingObjects: (count: number) => metrics.sync.failing(count),
   };
   manager.add({ name: 'status', group: 'leader', run: (stop) => runStatusWriter(status, stop) });
@@ -67,27 +60,9 @@ function statusOf({ kind, informer, controller, wentBack }: KindLoop, now: Date)
   };
 }
 
-function addAdmissionRecord(manager: Manager, parts: Parts, loops: readonly KindLoop[]): void {
+function addAdmissionRecord(manager: Manager, parts: Parts, work: CurrentWork): void {
   const { client, storage, clock, logger, configuration } = parts;
-  const kinds = loops.map(({ kind, informer }) => ({ kind, objects: () => informer.store.size }));
+  const kinds = work.kinds.map((kind) => ({ kind, objects: () => work.loopOf(kind)?.informer.store.size ?? 0 }));
   const record = { client, storage, namespace: configuration.kubernetes.namespace, kinds, clock, logger };
   manager.add({ name: 'admission record', group: 'leader', run: (stop) => runRecordWriter(record, stop) });
-}
-
-function addEvictionLoop(manager: Manager, parts: Parts, loop: KindLoop): void {
-  const { client, storage, clock, logger, configuration, sync } = parts;
-  const { kind, resource, flows, controller, informer, completeness } = loop;
-  const evictsAll = configuration.ingester.evictImmutableKinds && kind.immutable;
-  const { store } = informer;
-  const options = {
-    ...{ client, resource, clock, logger, chosen: flows.chosen },
-    rules: rulesFor(kind, configuration.eviction.rules),
-    isReady: () => informer.synced,
-    requested: async () =>
-      evictsAll ? [] : await requestedEvictions({ kind, storage, store, coverage: completeness.coverage }),
-    enqueue: (key: string) => controller.enqueue(key),
-    paused: () => sync.control.evictionPaused,
-    intervalMs: configuration.eviction.interval,
-  };
-  manager.add({ name: `evict ${kind.plural}`, group: 'leader', run: (stop) => runEvictionLoop(options, stop) });
 }

@@ -17,6 +17,8 @@ export interface EvictionLoopOptions {
   readonly resource: Resource;
   readonly rules: readonly EvictionRule[];
   readonly chosen: ChosenObjects;
+  /** Whether an object is this replica's: rules rank all objects, and each replica evicts its own. */
+  readonly keeps?: ((object: { readonly uid: string }) => boolean) | undefined;
   /** Whether the list of objects is complete. */
   readonly isReady: () => boolean;
   /** The evictions under way of objects that carry no mark themselves. */
@@ -45,7 +47,7 @@ export async function runEvictionLoop(options: EvictionLoopOptions, signal: Abor
 
 /** Whether they could be asked. */
 async function askRules(options: EvictionLoopOptions, signal: AbortSignal): Promise<boolean> {
-  const { chosen, rules, requested, enqueue, paused, logger } = options;
+  const { chosen, rules, requested, enqueue, paused, logger, keeps = () => true } = options;
   if (paused()) {
     chosen.replace([]);
     return false;
@@ -53,7 +55,7 @@ async function askRules(options: EvictionLoopOptions, signal: AbortSignal): Prom
   try {
     // In this order: an eviction that is requested after the rules were evaluated was chosen elsewhere meanwhile.
     const before = await requested();
-    chosen.replace(rules.length === 0 ? [] : await scan(options, signal), before);
+    chosen.replace(rules.length === 0 ? [] : (await scan(options, signal)).filter(keeps), before);
     const [keys, withdrawn] = [chosen.keys(), chosen.withdrawnKeys()];
     if (keys.length > 0) logger.info({ count: keys.length }, 'Rules have chosen objects for eviction');
     if (withdrawn.length > 0) logger.info({ count: withdrawn.length }, 'Evictions that no rule asks for are withdrawn');

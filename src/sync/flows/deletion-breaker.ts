@@ -10,6 +10,8 @@ export interface BreakerLimits {
   readonly deletionsPerMinute: number;
   /** The same as a share of the objects of the kind; 0 for no limit. */
   readonly deletionsPercent: number;
+  /** Fewer are no mass deletion, whatever their share; 10 unless given. */
+  readonly leastForPercent?: number;
 }
 
 /** What a breaker holds: a kind, or what a namespace has of it. */
@@ -43,7 +45,7 @@ interface Deletion {
 
 const WINDOW_MS = 60_000;
 /** Half of three objects is no mass deletion. */
-const LEAST_FOR_PERCENT = 10;
+export const LEAST_FOR_PERCENT = 10;
 
 export class DeletionBreaker {
   readonly #options: DeletionBreakerOptions;
@@ -74,12 +76,12 @@ export class DeletionBreaker {
   /** Which limit is exceeded, in words. */
   #exceeded(): string | undefined {
     const { limits, total } = this.#options;
-    const { deletionsPerMinute, deletionsPercent } = limits;
+    const { deletionsPerMinute, deletionsPercent, leastForPercent = LEAST_FOR_PERCENT } = limits;
     const count = this.#counted.size;
     if (deletionsPerMinute > 0 && count > deletionsPerMinute) return `${deletionsPerMinute}`;
     // Some of those counted are gone already, some are still there.
     const known = Math.max(total(), count);
-    const tooMany = count >= LEAST_FOR_PERCENT && count > (known * deletionsPercent) / 100;
+    const tooMany = count >= leastForPercent && count > (known * deletionsPercent) / 100;
     return deletionsPercent > 0 && tooMany ? `${deletionsPercent} % of the` : undefined;
   }
 

@@ -63,6 +63,12 @@ export class FailingObjects {
     this.#others.delete(id);
   }
 
+  /** They are another replica's from now on. */
+  forget(): void {
+    this.#listed.clear();
+    this.#others.clear();
+  }
+
   get count(): number {
     return this.#listed.size + this.#others.size;
   }

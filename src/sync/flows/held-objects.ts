@@ -1,3 +1,4 @@
+import type { Identity } from '../../api/object.ts';
 import type { KubeClient, Resource } from '../../kube/client.ts';
 import { ifFound } from '../../kube/found.ts';
 import type { IdentityStore } from '../../kube/store.ts';
@@ -11,6 +12,8 @@ export interface HeldObjectsOptions {
   readonly client: Pick<KubeClient, 'get'>;
   readonly resource: Resource;
   readonly store: IdentityStore;
+  /** Whether an object is this replica's: another one may have the name by now. */
+  readonly keeps?: ((object: Identity) => boolean) | undefined;
   /** Whether the object waits, so that its key comes again. */
   readonly waits: (key: string) => boolean;
 }
@@ -25,11 +28,12 @@ export class HeldObjects {
 
   /** The held object, else what the API server says; undefined where there is none. */
   async get(key: string): Promise<WatchedObject | undefined> {
-    const { client, resource, store } = this.#options;
+    const { client, resource, store, keeps } = this.#options;
     const held = store.get(key);
     if (held !== undefined || !store.has(key)) return held;
     const [namespace = '', name = ''] = key.split('/');
-    return asWatched(await ifFound(client.get({ resource, namespace, name })));
+    const found = await ifFound(client.get({ resource, namespace, name }));
+    return found === undefined || keeps?.(found.metadata) === false ? undefined : asWatched(found);
   }
 
   /** What it takes to reconcile the object, in bytes as received. */

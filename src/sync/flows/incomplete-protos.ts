@@ -35,6 +35,12 @@ export class IncompleteProtos {
     }
   }
 
+  /** They are another replica's from now on. */
+  forget(): void {
+    this.#listed.clear();
+    this.#others.clear();
+  }
+
   get count(): number {
     return this.#listed.size + this.#others.size;
   }

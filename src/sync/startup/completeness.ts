@@ -23,6 +23,8 @@ export interface CompletenessOptions extends MissedDeletesContext {
   /** A copy is enough for no object of the kind: all are evicted. */
   readonly evictsAll: boolean;
   readonly limits: MissedDeletesLimits;
+  /** Whether an object is this replica's, where several share the kind. */
+  readonly keeps?: ((object: { readonly uid: string }) => boolean) | undefined;
   /** False while the bundle is uninstalled. */
   readonly mayMark: () => boolean;
   /** Stores the state that an object left with, whether its row has ended with an earlier one or is about to end. */

@@ -19,6 +19,8 @@ export interface DifferenceOptions extends MissedDeletesContext {
   /** The objects that the API server listed; only complete once its list is. */
   readonly listed: Pick<IdentityStore, 'size' | 'identity' | 'identities'>;
   readonly limits: MissedDeletesLimits;
+  /** Only rows of these objects are compared; others are listed by the replica whose they are. */
+  readonly keeps?: ((object: Pick<StoredIdentity, 'uid'>) => boolean) | undefined;
   readonly logger: Logger;
 }
 
@@ -33,12 +35,13 @@ export class Difference {
 
   /** To be called once the list is complete. Answers what it compared. */
   async load(): Promise<{ readonly objects: number; readonly rows: number; readonly missing: number }> {
-    const { storage, kind, listed } = this.#options;
+    const { storage, kind, listed, keeps = () => true } = this.#options;
     const unseen: StoredIdentity[] = [];
     let rows = 0;
     for await (const page of rowsInCluster(storage, kind)) {
-      rows += page.length;
-      for (const row of page) if (listed.identity(objectKey({ metadata: row }))?.uid !== row.uid) unseen.push(row);
+      const own = page.filter(keeps);
+      rows += own.length;
+      for (const row of own) if (listed.identity(objectKey({ metadata: row }))?.uid !== row.uid) unseen.push(row);
     }
     const missing = uidsNotIn(listed.identities(), unseen);
     this.#missing = unseen.filter(({ uid }) => missing.has(uid));

@@ -16,12 +16,14 @@ import { inParallel } from '../in-parallel.ts';
 export interface MissedDeletesLimits {
   /** Most rows of a table, in percent, that may be marked deleted at once. */
   readonly maxPercent: number;
+  /** How many replicas judge, each a share of the table; one unless given. */
+  readonly replicas?: (() => number) | undefined;
 }
 
 /** More at once looks like the wrong cluster; `ingester audit --max-percent` says that it is not. */
 export const usualLimits: MissedDeletesLimits = { maxPercent: 10 };
 
-/** So few may always be marked, unless they are all there is. */
+/** So few may always be marked, by all replicas together, unless they are all there is. */
 const ALWAYS_ALLOWED = 10;
 
 export type Verdict = 'mark' | 'too-many' | 'nothing-in-common';
@@ -33,7 +35,7 @@ export function judgeMissedDeletes(
 ): Verdict {
   const { rows, missed } = counts;
   if (missed > 1 && missed === rows) return 'nothing-in-common';
-  if (missed <= ALWAYS_ALLOWED) return 'mark';
+  if (missed <= Math.ceil(ALWAYS_ALLOWED / (limits.replicas?.() ?? 1))) return 'mark';
   return missed * 100 > rows * limits.maxPercent ? 'too-many' : 'mark';
 }
 

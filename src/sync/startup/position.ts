@@ -8,7 +8,7 @@ import { type Clock, repeat } from '../../base/clock.ts';
 import { messageOf } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 import type { ReconcileResult } from '../../runtime/reconcile.ts';
-import type { MetadataStorage, WatchPosition } from '../../storage/metadata-storage.ts';
+import type { MetadataStorage, PositionPart, WatchPosition } from '../../storage/metadata-storage.ts';
 
 interface Candidate {
   readonly position: WatchPosition;
@@ -66,6 +66,8 @@ interface Recording {
   readonly storage: Pick<MetadataStorage, 'recordPosition'>;
   readonly clock: Clock;
   readonly logger: Logger;
+  /** What the positions are about, where several replicas share the kinds. */
+  readonly part?: PositionPart | undefined;
 }
 
 /** Period between two writes of the position. */
@@ -84,7 +86,7 @@ export async function recordPositions(
 
 async function recordPosition(
   { kind, informer, controller, positions }: TrackedKind,
-  { storage, clock, logger }: Recording,
+  { storage, clock, logger, part }: Recording,
 ): Promise<void> {
   // In this order: what is delivered after the version was read may be unfinished too, which only makes it later.
   const { resourceVersion } = informer;
@@ -93,7 +95,7 @@ async function recordPosition(
   const reached = positions.sample({ resourceVersion, at: clock.now() }, unfinished);
   if (reached === undefined) return;
   try {
-    await storage.recordPosition(kind, reached);
+    await storage.recordPosition(kind, reached, part);
   } catch (error) {
     positions.repeat();
     logger.debug({ kind: kind.kind, problem: messageOf(error) }, 'The position could not be noted; trying again');

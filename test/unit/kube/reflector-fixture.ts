@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { Watchdog } from '../../../src/base/watchdog.ts';
 import type { KubeClient } from '../../../src/kube/client.ts';
-import { Reflector } from '../../../src/kube/reflector.ts';
+import { Reflector, type ReflectorOptions } from '../../../src/kube/reflector.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { RecordingLogger } from '../../support/recording-logger.ts';
 import { RecordingSink, ScriptedClient, type Step } from './scripted-client.ts';
@@ -26,6 +26,7 @@ export async function run(
   lists: ScriptedClient['listScripts'],
   scripts: readonly (readonly Step[])[] = [],
   versions: ScriptedClient['versions'] = [],
+  more: Partial<ReflectorOptions> = {},
 ): Promise<Fixture> {
   const client = new ScriptedClient();
   client.versions.push(...versions);
@@ -41,7 +42,7 @@ export async function run(
   const onWentBack = (from: string, to: string): void => void wentBack.push(`${from} to ${to}`);
   const watchdog = new Watchdog({ clock, logger });
   const parts = { client: client as unknown as KubeClient, resource, sink, clock, logger, watchdog, onWentBack };
-  const reflector = new Reflector({ ...parts, random: () => 0 });
+  const reflector = new Reflector({ ...parts, random: () => 0, ...more });
   const finished = Promise.all([reflector.run(stop.signal), watchdog.run(stop.signal)]);
   await clock.advance(0);
   const end = async (): Promise<void> => {

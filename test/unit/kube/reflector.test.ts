@@ -55,6 +55,24 @@ describe('Reflector', () => {
     await end();
   });
 
+  it('shows nothing of the objects it does not keep, and is as far as if it had', async () => {
+    const keeps = ({ name }: { readonly name: string }): boolean => name === 'own';
+    const fixture = await run(
+      [listed('4', ['own 1', 'theirs 2'])],
+      [[added('theirs-too', '5'), changed('own', '6'), gone('theirs', '7'), changed('theirs-too', '8'), 'wait']],
+      [],
+      { keeps },
+    );
+    const { sink, reflector } = fixture;
+    assert.deepEqual(
+      sink.told.filter((told) => told.includes('theirs')),
+      [],
+    );
+    assert.equal(sink.told.at(-1), 'changed own 6');
+    assert.equal(reflector.resourceVersion, '8');
+    await fixture.end();
+  });
+
   it('starts the backoff anew after two quiet minutes', async () => {
     const { client, clock, end } = await run([down, down, down, listed('1')], [['wait'], ['wait']]);
     await clock.advance(800 + 1600 + 3200);

@@ -4,7 +4,7 @@ import type { ObjectMeta } from '../../../src/api/object.ts';
 import { KubeError } from '../../../src/kube/errors.ts';
 import { IdentityStore } from '../../../src/kube/store.ts';
 import { asWatched } from '../../../src/kube/watched-object.ts';
-import { Difference } from '../../../src/sync/startup/difference.ts';
+import { Difference, type DifferenceOptions } from '../../../src/sync/startup/difference.ts';
 import { judgeMissedDeletes } from '../../../src/sync/startup/mark-missed-deletes.ts';
 import { FakeApiServer } from '../../support/fake-api-server.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
@@ -14,7 +14,7 @@ import { RecordingLogger } from '../../support/recording-logger.ts';
 
 const resource = { group: 'michelangelo.api', version: 'v2', plural: 'models' };
 
-function setUp() {
+function setUp(own: Partial<DifferenceOptions> = {}) {
   const api = new FakeApiServer();
   api.install('models');
   const models = api.of('models');
@@ -31,6 +31,7 @@ function setUp() {
     listed,
     limits: { maxPercent: 10 },
     logger,
+    ...own,
   });
   /** An object that the list showed, as the API server has it. */
   const list = (metadata: Partial<ObjectMeta>) => {
@@ -168,6 +169,36 @@ describe('Difference', () => {
     assert.equal(await state('one'), 'live');
     assert.match(logger.messages().join('\n'), /cluster and database belong together/);
     assert.deepEqual(models.calls, []);
+  });
+});
+
+describe('the difference of one of several replicas', () => {
+  const isOwn = ({ uid }: { readonly uid: string }): boolean => !uid.startsWith("another's");
+
+  it('leaves the rows of the others alone, although it has listed none of their objects, and they are gone', async () => {
+    const given = setUp({ keeps: isOwn });
+    const { difference, store, state } = given;
+    await withOthers(given);
+    await store({ name: 'gone', uid: 'gone' });
+    for (let index = 0; index < 5; index += 1) await store({ name: `another-${index}`, uid: `another's-${index}` });
+    assert.deepEqual(await difference.load(), { objects: 10, rows: 11, missing: 1 });
+    assert.equal(await difference.repairMissedDeletes(), 1);
+    assert.equal(await state('gone'), 'deleted');
+    for (let index = 0; index < 5; index += 1) assert.equal(await state(`another's-${index}`), 'live');
+  });
+
+  it('believes its share of what all of them may end at once', async () => {
+    for (const [missing, ended] of [
+      [4, 4],
+      [5, 0],
+    ] as const) {
+      const given = setUp({ keeps: isOwn, limits: { maxPercent: 10, replicas: () => 3 } });
+      const { difference, store } = given;
+      await withOthers(given);
+      for (let index = 0; index < missing; index += 1) await store({ name: `gone-${index}`, uid: `gone-${index}` });
+      await difference.load();
+      assert.equal(await difference.repairMissedDeletes(), ended);
+    }
   });
 });
 

@@ -53,6 +53,18 @@ describe('the object of a reconcile', () => {
     }
   });
 
+  it('is missing where another object has its name by now, which is that of another replica', async () => {
+    const client = new FakeKubeClient();
+    const store = new IdentityStore();
+    store.set(watched);
+    store.releaseAll();
+    client.put(aModel({ uid: 'theirs' }));
+    const resource = { group: 'michelangelo.api', version: 'v2', plural: 'models' };
+    const keeps = ({ uid }: { readonly uid: string }): boolean => uid !== 'theirs';
+    const objects = new HeldObjects({ client, resource, store, keeps, waits: () => false });
+    assert.equal(await objects.get(KEY), undefined);
+  });
+
   it('is missing where the watch has shown none, and where the API server has none any more', async () => {
     const { store, objects } = setUp();
     assert.equal(await objects.get('a-namespace/another'), undefined);

@@ -23,6 +23,7 @@ import type {
   ListPage,
   MetadataStorage,
   MissedDelete,
+  PositionPart,
   StorageReads,
   StoredIdentity,
   StoredObject,
@@ -265,8 +266,8 @@ export class MysqlMetadataStorage implements MetadataStorage {
     );
   }
 
-  recordPosition(kind: KindDefinition, position: WatchPosition): Promise<void> {
-    return this.#gated((session) => writePosition(session, kind, position));
+  recordPosition(kind: KindDefinition, position: WatchPosition, part?: PositionPart): Promise<void> {
+    return this.#gated((session) => writePosition(session, kind, position, part));
   }
 
   positions(): Promise<readonly StoredPosition[]> {

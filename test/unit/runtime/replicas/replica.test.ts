@@ -147,4 +147,21 @@ describe('replicas that work at the same time', () => {
     await world.end();
     world.assertSound();
   });
+
+  it('wait for the time of a lease where the Lease of a slot is deleted whose replica cannot renew it', async () => {
+    const world = await threeAtWork();
+    const [, cut] = world.replicas;
+    if (cut !== undefined) cut.line = 'cut';
+    world.server.remove('system/ingester-replica-1');
+    await world.advance(100);
+    // Looks for a slot, and must not take that one: another may live on it.
+    world.start();
+    await world.advance(7000);
+    assert.equal(world.unowned.length, 0);
+    await world.advance(3500);
+    assert.ok(world.unowned.length > 0);
+    await world.untilOwned(LEASE_MS);
+    await world.end();
+    world.assertSound();
+  });
 });
