@@ -110,6 +110,10 @@ export class SimulatedReplica {
     this.clock.freeze();
   }
 
+  get problem(): string | undefined {
+    return this.replica.problem;
+  }
+
   get alive(): boolean {
     return this.state === 'running';
   }

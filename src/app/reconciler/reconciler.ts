@@ -85,7 +85,9 @@ export async function runReconciler(configuration: Configuration, logger: Logger
   const usable = Promise.withResolvers<undefined>();
   const monitor = createMonitor(parts, work, () => usable.resolve(undefined));
   late.monitor = monitor;
-  const checks = readinessChecks(monitor, work, watchdog);
+  const what = { syncs: controllers.has('sync'), usable: usable.promise };
+  const replica = divides ? createReplica(parts, work, { ...what, identity }) : undefined;
+  const checks = { ...readinessChecks(monitor, work, watchdog), ...(replica && { buckets: replica.check }) };
   const health = await startHealth(configuration, { checks, metrics, clock, logger });
   logger.info({ kinds: work.kinds.length, healthPort: health.port }, 'Reconciler started');
   const manager = new Manager({ clock, logger, ...(elector === undefined ? {} : { election: elector.election }) });
@@ -101,12 +103,11 @@ export async function runReconciler(configuration: Configuration, logger: Logger
   // An optional kind need not be permitted.
   const left = everyKind().filter(({ kind, optional }) => !optional && !configuration.ingester.kinds.includes(kind));
   if (left.length > 0) manager.add(lookForStranded(left, 'KindNotIngested', parts));
-  const what = { syncs: controllers.has('sync'), usable: usable.promise };
-  const replica = divides ? createReplica(parts, work, { ...what, identity }) : undefined;
   if (replica === undefined) work.addTo(manager, parts, what);
   else manager.add(replica.runnable);
   if (controllers.has('audit')) manager.add(createAuditLoop(work, parts));
-  if (controllers.has('sync')) addSyncRunnables(manager, parts, work, monitor);
+  const share = replica && { name: identity, leads: mayWork, replicas: replica.replicas };
+  if (controllers.has('sync')) addSyncRunnables(manager, parts, { work, monitor, share });
   await manager.run(signal);
   const connections = [client.close(), storage.close().then(() => tracer?.close()), elector?.close(), replica?.close()];
   await Promise.all(connections);

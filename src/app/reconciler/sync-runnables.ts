@@ -4,28 +4,38 @@ import type { Manager } from '../../runtime/manager.ts';
 import { runRecordWriter } from '../../sync/admission/record-writer.ts';
 import { replaySpool } from '../../sync/flows/spooling-policy.ts';
 import type { KindStatus } from '../../sync/status/status.ts';
-import { runStatusWriter } from '../../sync/status/status-writer.ts';
+import { runStatusWriter, type StatusShare } from '../../sync/status/status-writer.ts';
 import { rememberedHistory, StorageHistory } from '../../sync/status/storage-history.ts';
 import type { StorageMonitor } from '../../sync/status/storage-monitor.ts';
 import type { CurrentWork } from './current-work.ts';
 import type { KindLoop, Parts } from './kind-loop.ts';
 
-export function addSyncRunnables(manager: Manager, parts: Parts, work: CurrentWork, monitor: StorageMonitor): void {
+export interface SyncRunnables {
+  readonly work: CurrentWork;
+  readonly monitor: StorageMonitor;
+  /** Where all replicas work. */
+  readonly share: StatusShare | undefined;
+}
+
+export function addSyncRunnables(manager: Manager, parts: Parts, given: SyncRunnables): void {
+  const { work } = given;
   const { storage, clock, logger, sync } = parts;
   const { control, spool, tombstones } = sync;
   manager.add({ name: 'control', group: 'always', run: (stop) => control.run(stop) });
   if (spool !== undefined) {
-    const replay = { storage, clock, logger, away: () => monitor.away };
+    const replay = { storage, clock, logger, away: () => given.monitor.away };
     manager.add({ name: 'spool', group: 'always', run: (stop) => replaySpool(spool, replay, stop) });
   }
   if (tombstones !== undefined) {
     manager.add({ name: 'tombstones', group: 'leader', run: (stop) => tombstones.fill(work.kinds, stop) });
   }
-  addStatus(manager, parts, work, monitor);
+  addStatus(manager, parts, given);
   addAdmissionRecord(manager, parts, work);
 }
 
-function addStatus(manager: Manager, parts: Parts, work: CurrentWork, monitor: StorageMonitor): void {
+function addStatus(manager: Manager, parts: Parts, { work, monitor, share }: SyncRunnables): void {
+  // Each replica knows the transactions that it has committed itself, and what it works on.
+  const group = share === undefined ? 'leader' : 'always';
   const { client, storage, clock, logger, configuration, metrics, sync } = parts;
   const { namespace } = configuration.kubernetes;
   const history = new StorageHistory({
@@ -34,14 +44,14 @@ function addStatus(manager: Manager, parts: Parts, work: CurrentWork, monitor: S
     onLost: () => metrics.sync.storageWentBack(),
     onWeak: (settings) => metrics.sync.notDurable(settings),
   });
-  manager.add({ name: 'storage history', group: 'leader', run: (stop) => history.run(stop) });
+  manager.add({ name: 'storage history', group, run: (stop) => history.run(stop) });
   const status = {
-    ...{ client, namespace, monitor, history, clock, logger },
+    ...{ client, namespace, monitor, history, share, clock, logger },
     ...{ failingObjects: sync.failingObjects, incompleteProtos: sync.incompleteProtos, spooled: sync.spooled },
     kinds: () => work.loops.map((loop) => statusOf(loop, clock.now())),
     onFailingObjects: (count: number) => metrics.sync.failing(count),
   };
-  manager.add({ name: 'status', group: 'leader', run: (stop) => runStatusWriter(status, stop) });
+  manager.add({ name: 'status', group, run: (stop) => runStatusWriter(status, stop) });
 }
 
 /** What is shorter is no more than an API server that restarts. */

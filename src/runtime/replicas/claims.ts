@@ -35,6 +35,8 @@ export interface ClaimsOptions {
 const { leaseDurationMs } = defaultTimes;
 const LEASE_SECONDS = leaseDurationMs / 1000;
 const RELEASED_SECONDS = 1;
+/** Is in no Lease. */
+const NO_HOLDER = ' ';
 
 /** The holders of slots, each with its slot. */
 export function holdersOf(board: LeaseBoard): ReadonlyMap<string, number> {
@@ -75,6 +77,12 @@ export function claimsOf({ board, holder, leaderLease }: ClaimsOptions, members:
     else if (held === 'free' && wanted) take?.push(bucket);
   }
   return { keep: keep ?? [], take: take ?? [], give: give ?? [] };
+}
+
+/** How many buckets have no owner that is known to live. While a process that works alone leads, it works on all. */
+export function countUnowned(board: LeaseBoard, leaderLease: string): number {
+  if (isForeign(board, leaderLease)) return 0;
+  return allBuckets.filter((bucket) => holding(board, bucket, NO_HOLDER) === 'free').length;
 }
 
 function isForeign(board: LeaseBoard, leaderLease: string): boolean {

@@ -20,12 +20,13 @@ import { leases } from '../../kube/resources.ts';
 import { IdentityStore } from '../../kube/store.ts';
 import { LeaderElectionLostError } from '../errors.ts';
 import { LeaderElector, type LeaderElectorOptions } from '../leader-elector.ts';
-import { bucketOf } from './buckets.ts';
+import { BUCKETS, bucketOf } from './buckets.ts';
 import {
   type Claims,
   type ClaimsOptions,
   claimsOf,
   clearLease,
+  countUnowned,
   deadSlots,
   freeSlots,
   giveBucket,
@@ -117,6 +118,18 @@ export class Replica {
   /** Whether this replica has a slot, so that its buckets are nobody else's. */
   get holdsSlot(): boolean {
     return this.#elector?.leads() === true;
+  }
+
+  /** Why not all objects are worked on; undefined where each bucket has an owner, be it another replica. */
+  get problem(): string | undefined {
+    if (!this.#informer.synced) return 'the leases of the replicas cannot be read';
+    const unowned = countUnowned(this.#board, this.#options.leaderLease);
+    return unowned === 0 ? undefined : `${unowned} of ${BUCKETS} buckets have no owner`;
+  }
+
+  /** How many replicas share the buckets, 1 at least. */
+  get replicas(): number {
+    return Math.max(1, this.#members.length);
   }
 
   /** Until aborted. Throws LeaderElectionLostError as soon as another may work, and what `serve` throws. */
@@ -258,7 +271,7 @@ export class Replica {
       buckets,
       holds: (uid) => buckets.has(bucketOf(uid)),
       mayWork: () => !serving.over && !stop.signal.aborted && this.holdsSlot,
-      replicas: () => Math.max(1, this.#members.length),
+      replicas: () => this.replicas,
     };
     const serving: Serving = { term, stop, ended: Promise.resolve(), over: false };
     this.#serving = serving;

@@ -5,10 +5,12 @@ import { Complaint } from '../../base/complaint.ts';
 import type { Logger } from '../../base/logger.ts';
 import { redact } from '../../base/redact.ts';
 import type { KubeClient } from '../../kube/client.ts';
+import { dataOf } from '../../kube/resources.ts';
 import { statusRef } from '../flows/control-state.ts';
 import type { FailingObjects } from '../flows/failing-objects.ts';
 import type { IncompleteProto, IncompleteProtos } from '../flows/incomplete-protos.ts';
 import type { SpoolCount } from '../flows/spool.ts';
+import { added, SharedStatus, shareKey } from './shared-status.ts';
 import { HISTORY_KEY, type IngesterStatus, type KindStatus, STATUS_KEY } from './status.ts';
 import type { StorageHistory } from './storage-history.ts';
 import type { StorageMonitor } from './storage-monitor.ts';
@@ -23,8 +25,17 @@ export interface StatusWriterOptions {
   readonly spooled: () => SpoolCount;
   readonly history: Pick<StorageHistory, 'status'>;
   readonly onFailingObjects: (count: number) => void;
+  /** Where all replicas work and each has a part of the whole; the leader adds them up. */
+  readonly share?: StatusShare | undefined;
   readonly clock: Clock;
   readonly logger: Logger;
+}
+
+export interface StatusShare {
+  /** Of this process. */
+  readonly name: string;
+  readonly leads: () => boolean;
+  readonly replicas: () => number;
 }
 
 const PERIOD_MS = 5000;
@@ -34,10 +45,11 @@ const LOOK_MS = 1000;
 const LISTED = 200;
 const MESSAGE_LENGTH = 500;
 
-/** Until the signal, while this process is the one that works. */
+/** Until the signal, while this process is the one that works, or one of those that do. */
 export async function runStatusWriter(options: StatusWriterOptions, signal: AbortSignal): Promise<void> {
   const { client, namespace, clock, logger, failingObjects, onFailingObjects } = options;
   const complaint = new Complaint(logger, 'The status ConfigMap could not be written');
+  const shared = options.share === undefined ? undefined : new SharedStatus(clock, options.share.name);
   let written = { atMs: Number.NEGATIVE_INFINITY, problem: options.monitor.problem };
   await repeat({ clock, periodMs: LOOK_MS, signal }, async () => {
     onFailingObjects(failingObjects.count);
@@ -46,13 +58,27 @@ export async function runStatusWriter(options: StatusWriterOptions, signal: Abor
     if (atMs - written.atMs < PERIOD_MS && problem === written.problem) return;
     written = { atMs, problem };
     try {
-      const data = { [STATUS_KEY]: JSON.stringify(statusOf(options)), ...historyData(options) };
-      await client.mergePatch(statusRef(namespace), { data });
+      const answer = await client.mergePatch(statusRef(namespace), { data: dataFor(options, shared) });
+      shared?.note(dataOf(answer));
       complaint.over();
     } catch (error) {
       complaint.say(error);
     }
   });
+}
+
+function dataFor(
+  options: StatusWriterOptions,
+  shared: SharedStatus | undefined,
+): Readonly<Record<string, string | null>> {
+  const { share } = options;
+  const own = statusOf(options);
+  if (share === undefined || shared === undefined)
+    return { [STATUS_KEY]: JSON.stringify(own), ...historyData(options) };
+  if (!share.leads()) return { [shareKey(share.name)]: JSON.stringify(own) };
+  const left = Object.fromEntries(shared.left.map((key) => [key, null]));
+  const whole = added(own, shared.others, LISTED);
+  return { ...left, [STATUS_KEY]: JSON.stringify(whole), ...historyData(options) };
 }
 
 function historyData({ history: { status } }: StatusWriterOptions): Readonly<Record<string, string>> {
@@ -62,7 +88,9 @@ function historyData({ history: { status } }: StatusWriterOptions): Readonly<Rec
 function statusOf(options: StatusWriterOptions): IngesterStatus {
   const { kinds, monitor, failingObjects, incompleteProtos, spooled, clock } = options;
   const { problem, problemSince } = monitor;
-  const listed = failingObjects.list().slice(0, LISTED);
+  // All of them share the room of the ConfigMap.
+  const most = Math.ceil(LISTED / Math.max(1, options.share?.replicas() ?? 1));
+  const listed = failingObjects.list().slice(0, most);
   const { waiting, aside } = spooled();
   return {
     at: clock.now().toISOString(),
@@ -78,7 +106,7 @@ function statusOf(options: StatusWriterOptions): IngesterStatus {
     },
     incompleteProtos: {
       count: incompleteProtos.count,
-      listed: incompleteProtos.list().slice(0, LISTED).map(shortened),
+      listed: incompleteProtos.list().slice(0, most).map(shortened),
     },
     spooled: waiting,
     spoolAside: aside,

@@ -28,6 +28,18 @@ describe('replicas that work at the same time', () => {
     world.assertSound();
   });
 
+  it('are ready once each bucket has an owner, and say how many have none', async () => {
+    const world = new ReplicaWorld();
+    const one = world.start();
+    assert.match(one.problem ?? '', /leases .* cannot be read/);
+    await world.advance(1000);
+    assert.equal(one.problem, '32 of 32 buckets have no owner');
+    await world.advance(4000);
+    assert.equal(one.problem, undefined);
+    await world.end();
+    world.assertSound();
+  });
+
   it('go on as one, where one alone is there', async () => {
     const world = new ReplicaWorld();
     world.start();
@@ -120,6 +132,7 @@ describe('replicas that work at the same time', () => {
     } as never);
     await world.advance(2000);
     assert.equal(world.unowned.length, 32);
+    assert.equal(world.replicas[0]?.problem, undefined, 'all buckets are worked on by that process');
     // It is gone, and its lease expires.
     await world.advance(LEASE_MS);
     assert.deepEqual(world.unowned, []);
