@@ -5,6 +5,7 @@ import type { Logger } from '../base/logger.ts';
 import type { Configuration } from '../config/schema.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import { LeaderElector } from '../runtime/leader-elector.ts';
+import { ONE_OF_MANY } from '../runtime/replicas/lease-names.ts';
 import { createClient } from './kube-client.ts';
 
 export interface Elector {
@@ -28,8 +29,25 @@ export function leaseName(controllers: ReadonlySet<string>): string {
 
 export const RECONCILER_LEASE = 'ingester-reconciler';
 
+export interface Candidate {
+  readonly lease: string;
+  readonly identity: string;
+  /** The name of this process among those that work at the same time; undefined where one works. */
+  readonly replica: string | undefined;
+}
+
+/** The Lease of the leader says whether it works alone, so that processes of both settings keep out of each other's way. */
+export function candidateOf({ leaderElection }: Configuration, controllers: ReadonlySet<string>): Candidate {
+  const name = processIdentity();
+  const isOneOfMany = leaderElection.active === 'all' && controllers.has('sync');
+  const own = isOneOfMany
+    ? { identity: `${ONE_OF_MANY}${name}`, replica: name }
+    : { identity: name, replica: undefined };
+  return { lease: leaseName(controllers), ...own };
+}
+
 /** Unlike that of any other process. */
-export function processIdentity(): string {
+function processIdentity(): string {
   return `${hostname()}_${randomUUID()}`;
 }
 

@@ -84,6 +84,8 @@ export interface MissedDelete extends Pick<StoredIdentity, 'uid' | 'resourceVers
 export interface WatchPosition {
   readonly resourceVersion: string;
   readonly at: Date;
+  /** Undefined: all objects of the kind. */
+  readonly part?: PositionPart | undefined;
 }
 
 /** The buckets whose objects a position is about. */
@@ -238,7 +240,7 @@ export interface MetadataStorage {
    * Notes up to which resourceVersion everything of the kind is stored. What is neither higher nor later is ignored. Where it
    * says so of a part only, the position of the kind becomes the lowest of all parts, once each has one.
    */
-  recordPosition(kind: KindDefinition, position: WatchPosition, part?: PositionPart): Promise<void>;
+  recordPosition(kind: KindDefinition, position: WatchPosition): Promise<void>;
 
   /** The last position of each kind that has one. */
   positions(): Promise<readonly StoredPosition[]>;

@@ -293,13 +293,13 @@ export function storageAuditContract(suite: string, storageFor: () => MetadataSt
         const found = (await storage.positions()).find((one) => one.kind === job.kind);
         return found === undefined ? [] : [found.resourceVersion, found.at];
       };
-      await storage.recordPosition(job, { resourceVersion: '30', at: later }, { buckets: [0, 2], of: 3 });
+      await storage.recordPosition(job, { resourceVersion: '30', at: later, part: { buckets: [0, 2], of: 3 } });
       assert.deepEqual(await ofJob(), []);
-      await storage.recordPosition(job, { resourceVersion: '20', at }, { buckets: [1], of: 3 });
+      await storage.recordPosition(job, { resourceVersion: '20', at, part: { buckets: [1], of: 3 } });
       assert.deepEqual(await ofJob(), ['20', atText]);
-      await storage.recordPosition(job, { resourceVersion: '40', at: later }, { buckets: [1], of: 3 });
+      await storage.recordPosition(job, { resourceVersion: '40', at: later, part: { buckets: [1], of: 3 } });
       assert.deepEqual(await ofJob(), ['30', '2026-05-06T08:00:00.000000Z']);
-      await storage.recordPosition(job, { resourceVersion: '50', at: later }, { buckets: [0], of: 3 });
+      await storage.recordPosition(job, { resourceVersion: '50', at: later, part: { buckets: [0], of: 3 } });
       assert.deepEqual(await ofJob(), ['30', '2026-05-06T08:00:00.000000Z']);
     });
 

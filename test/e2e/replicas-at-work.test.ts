@@ -32,6 +32,7 @@ interface Reconciler {
 
 describe('reconcilers that all work', () => {
   const bundle = useBundle({
+    startReconciler: false,
     configuration: {
       leaderElection: { enabled: true, active: 'all' },
       audit: { period: '0s' },
@@ -45,6 +46,7 @@ describe('reconcilers that all work', () => {
   before(async () => {
     cluster = new Cluster(bundle());
     await cluster.namespace(NS);
+    await cluster.kubectl('apply', '-f', 'config/components/active-replicas/rbac.yaml');
     const { controlPlane, databaseLink, directory } = bundle();
     const { hostname, port } = new URL(controlPlane.url);
     toServer = await startTcpProxy({ host: hostname, port: Number(port) });
@@ -126,7 +128,7 @@ describe('reconcilers that all work', () => {
   it('let their positions move on as one, and so a reader knows how complete MySQL is', async () => {
     const position = async (): Promise<bigint> => {
       const [row] = await bundle().database.query("SELECT res_version FROM ingester_positions WHERE kind = 'Model'");
-      return BigInt(String(row?.['res_version'] ?? 0));
+      return BigInt(Number(row?.['res_version'] ?? 0));
     };
     await create('position', 3);
     const object = await cluster.get(Model, NS, 'position-0');

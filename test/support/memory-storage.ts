@@ -23,7 +23,6 @@ import type {
   ListPage,
   MetadataStorage,
   MissedDelete,
-  PositionPart,
   StoredIdentity,
   StoredObject,
   StoredPosition,
@@ -38,6 +37,7 @@ import { type ObjectRow, rowStates } from '../../src/storage/row.ts';
 import { aggregateInMemory } from './memory-aggregate.ts';
 import { backfilled, inCollection, withMetadata } from './memory-bulk.ts';
 import { listInMemory } from './memory-list.ts';
+import { MemoryPositions } from './memory-positions.ts';
 import { type MemoryRow, toEntry, toStored } from './memory-row.ts';
 
 type Ending = Omit<MemoryRow, 'row'>;
@@ -55,7 +55,7 @@ export class MemoryStorage implements MetadataStorage, ChangeReads {
   /** Of rows whose key is not the uid, by what they would have under it. */
   readonly #otherIds = new Map<string, string>();
   readonly #templates = new QueryTemplates(allKinds);
-  readonly #positions = new Map<string, StoredPosition>();
+  readonly #positions = new MemoryPositions();
   #gateHolder: string | undefined;
   /** Names of the methods called, in order. */
   readonly calls: string[] = [];
@@ -188,39 +188,15 @@ export class MemoryStorage implements MetadataStorage, ChangeReads {
     return this.#rowOf(kind, uid)[1]?.deleteReason;
   }
 
-  recordPosition({ kind }: KindDefinition, position: WatchPosition, part?: PositionPart): Promise<void> {
+  recordPosition(kind: KindDefinition, position: WatchPosition): Promise<void> {
     return this.#answer('recordPosition', () => {
       this.#passGate();
-      const { resourceVersion } = position;
-      const next = { kind, resourceVersion, at: micros(position.at) };
-      if (part === undefined) {
-        this.#notePosition(kind, next);
-        return;
-      }
-      for (const bucket of part.buckets) this.#notePosition(`${kind}/${bucket}`, next);
-      const all = Array.from({ length: part.of }, (_, bucket) => this.#positions.get(`${kind}/${bucket}`));
-      const known = all.filter((one) => one !== undefined);
-      if (known.length < part.of) return;
-      const [lowest] = known.toSorted((left, right) =>
-        BigInt(left.resourceVersion) < BigInt(right.resourceVersion) ? -1 : 1,
-      );
-      const [at] = known.map((one) => one.at).sort();
-      if (lowest !== undefined && at !== undefined) this.#notePosition(kind, { ...lowest, kind, at });
+      this.#positions.record(kind.kind, position);
     });
   }
 
-  #notePosition(name: string, next: StoredPosition): void {
-    const stored = this.#positions.get(name);
-    const higher = stored === undefined || BigInt(next.resourceVersion) > BigInt(stored.resourceVersion);
-    if (higher || next.at > stored.at) this.#positions.set(name, next);
-  }
-
   positions(): Promise<readonly StoredPosition[]> {
-    return this.#answer('positions', () =>
-      [...this.#positions]
-        .flatMap(([name, position]) => (name.includes('/') ? [] : [position]))
-        .sort((left, right) => compareTexts(left.kind, right.kind)),
-    );
+    return this.#answer('positions', () => this.#positions.list());
   }
 
   getById(kind: KindDefinition, uid: string): Promise<StoredObject | undefined> {

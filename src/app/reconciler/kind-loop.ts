@@ -118,30 +118,21 @@ export function createLoop(kind: KindDefinition, parts: Parts): KindLoop {
   const logger = parts.logger.child({ controller: `ingester_${kind.kind}` });
   const resource = { group: GROUP, version: VERSION, plural: kind.plural };
   const store = new IdentityStore(byteBudgets.held);
-  let seen: WentBack | undefined;
-  const onWentBack = (from: string, to: string): void => {
-    seen = { at: clock.now().toISOString(), from, to };
-    metrics.wentBack();
-  };
+  const wentBack = noteWentBack(clock, () => metrics.wentBack());
   const keeps = keepsOf(share);
-  const own = keeps === undefined ? {} : { keeps };
-  const informer = new Informer({ client, resource, store, clock, logger, watchdog, onWentBack, ...own });
+  const seeing = { client, resource, store, clock, logger, watchdog, onWentBack: wentBack.note };
+  const informer = new Informer(keeps === undefined ? seeing : { ...seeing, keeps });
   const completeness = new Completeness({
     ...{ kind, resource, informer, client, storage, clock, logger, mayMark, keeps },
-    limits: { ...usualLimits, replicas: share?.replicas },
+    limits: share === undefined ? usualLimits : { ...usualLimits, replicas: () => share.replicas() },
     kinds: inCluster(kindsOf(configuration)),
     evictsAll: ingester.evictImmutableKinds && kind.immutable,
     storeLast: (state) => reconciler.storeLast(state),
     onMissedDeletes: (count) => metrics.missedDeletes(count),
   });
   const metrics = parts.metrics.coverage.forKind(kind.kind, () => completeness.coverage.unguarded.size);
-  const objects = new HeldObjects({
-    client,
-    resource,
-    store,
-    keeps,
-    waits: (key) => completeness.firstList.waits(key),
-  });
+  const waits = (key: string): boolean => completeness.firstList.waits(key);
+  const objects = new HeldObjects({ client, resource, store, keeps, waits });
   const positions = new PositionTracker();
   const flows = parts.sync.ofKind(kind, () => store.size, share);
   const reconciler = new ObjectReconciler({
@@ -180,7 +171,20 @@ export function createLoop(kind: KindDefinition, parts: Parts): KindLoop {
     logger,
   });
   const made = { kind, resource, informer, objects, controller, completeness, metrics, flows, positions };
-  return { ...made, wentBack: () => seen };
+  return { ...made, wentBack: wentBack.seen };
+}
+
+/** When the API server was last found at an earlier version, and the way to say so. */
+function noteWentBack(
+  clock: Clock,
+  onNoted: () => void,
+): { readonly note: (from: string, to: string) => void; readonly seen: () => WentBack | undefined } {
+  let seen: WentBack | undefined;
+  const note = (from: string, to: string): void => {
+    seen = { at: clock.now().toISOString(), from, to };
+    onNoted();
+  };
+  return { note, seen: () => seen };
 }
 
 /** How many objects of the kind are worked on at once, and when one that failed comes again. */

@@ -8,14 +8,13 @@ import { storageEnabled } from '../../config/feature-switches.ts';
 import type { Configuration } from '../../config/schema.ts';
 import { createMetrics } from '../../metrics/metrics.ts';
 import { Manager } from '../../runtime/manager.ts';
-import { ONE_OF_MANY } from '../../runtime/replicas/lease-names.ts';
 import type { Runnable } from '../../runtime/runnable-group.ts';
 import { type AuditTarget, ContinuousAudit } from '../../sync/audit/continuous-audit.ts';
 import { lenientEncoder } from '../../sync/row.ts';
 import { checkDefinitions } from '../../sync/startup/definitions.ts';
 import { usualLimits } from '../../sync/startup/mark-missed-deletes.ts';
 import { StorageMonitor } from '../../sync/status/storage-monitor.ts';
-import { createElector, leaseName, processIdentity } from '../elector.ts';
+import { candidateOf, createElector, leaseName } from '../elector.ts';
 import { createEventRecorder } from '../event-recorder.ts';
 import { createWatchdog, type ReadinessCheck, startHealth } from '../health.ts';
 import { everyKind, inCluster, kindsOf } from '../kinds.ts';
@@ -27,12 +26,12 @@ import { finalizerChecks } from './finalizer-sweep-loop.ts';
 import { runIdle } from './idle.ts';
 import { informerChecks, type Parts } from './kind-loop.ts';
 import { collectAtRest, createByteBudgets, letHeapGrow } from './memory.ts';
-import { createReplica } from './replica.ts';
 import { createStorage } from './storage.ts';
 import { lookForStranded } from './stranded.ts';
 import { createSyncParts } from './sync-parts.ts';
 import { addSyncRunnables } from './sync-runnables.ts';
 import { type UninstallWatch, watchUninstallMarker } from './uninstall-watch.ts';
+import { createWork } from './working.ts';
 
 /** How often the database is asked whether it can be used, at most. */
 const MONITOR_MS = 5000;
@@ -62,14 +61,8 @@ export async function runReconciler(configuration: Configuration, logger: Logger
   const seen = { client, clock, logger, metrics, tracer, watchdog };
   const work = new CurrentWork(kindsOf(configuration));
   const { storage, sameDatabase } = createStorage(configuration, seen, () => work.readAnew());
-  const divides = configuration.leaderElection.active === 'all' && controllers.has('sync');
-  const identity = processIdentity();
-  const leader = divides ? `${ONE_OF_MANY}${identity}` : identity;
-  const elector = createElector(
-    configuration,
-    { clock, logger, metrics },
-    { lease: leaseName(controllers), identity: leader },
-  );
+  const candidate = candidateOf(configuration, controllers);
+  const elector = createElector(configuration, { clock, logger, metrics }, candidate);
   const mayWork = (): boolean => elector?.election.leads() ?? true;
   const sensitive = sensitiveValues(configuration);
   const uninstall = watchUninstallMarker({ ...seen, configuration }, () => work.sweepAll());
@@ -81,13 +74,12 @@ export async function runReconciler(configuration: Configuration, logger: Logger
   const sync = createSyncParts({ ...common, away: () => late.monitor?.away });
   const rest = { sync, share: undefined, mayWork, mayMark, mayAddFinalizer };
   const parts: Parts = { ...common, byteBudgets: createByteBudgets(), ...rest };
-  if (!divides) work.begin(parts);
   const usable = Promise.withResolvers<undefined>();
+  const what = { syncs: controllers.has('sync'), usable: usable.promise, replica: candidate.replica };
+  const working = createWork(parts, work, what);
   const monitor = createMonitor(parts, work, () => usable.resolve(undefined));
   late.monitor = monitor;
-  const what = { syncs: controllers.has('sync'), usable: usable.promise };
-  const replica = divides ? createReplica(parts, work, { ...what, identity }) : undefined;
-  const checks = { ...readinessChecks(monitor, work, watchdog), ...(replica && { buckets: replica.check }) };
+  const checks = { ...readinessChecks(monitor, work, watchdog), ...working.checks };
   const health = await startHealth(configuration, { checks, metrics, clock, logger });
   logger.info({ kinds: work.kinds.length, healthPort: health.port }, 'Reconciler started');
   const manager = new Manager({ clock, logger, ...(elector === undefined ? {} : { election: elector.election }) });
@@ -103,14 +95,11 @@ export async function runReconciler(configuration: Configuration, logger: Logger
   // An optional kind need not be permitted.
   const left = everyKind().filter(({ kind, optional }) => !optional && !configuration.ingester.kinds.includes(kind));
   if (left.length > 0) manager.add(lookForStranded(left, 'KindNotIngested', parts));
-  if (replica === undefined) work.addTo(manager, parts, what);
-  else manager.add(replica.runnable);
+  working.addTo(manager);
   if (controllers.has('audit')) manager.add(createAuditLoop(work, parts));
-  const share = replica && { name: identity, leads: mayWork, replicas: replica.replicas };
-  if (controllers.has('sync')) addSyncRunnables(manager, parts, { work, monitor, share });
+  if (what.syncs) addSyncRunnables(manager, parts, { work, monitor, share: working.share });
   await manager.run(signal);
-  const connections = [client.close(), storage.close().then(() => tracer?.close()), elector?.close(), replica?.close()];
-  await Promise.all(connections);
+  await Promise.all([client.close(), storage.close().then(() => tracer?.close()), elector?.close(), working.close()]);
   logger.info({}, 'Reconciler stopped');
 }
 

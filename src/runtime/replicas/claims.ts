@@ -26,7 +26,7 @@ export interface ClaimsOptions {
   readonly holder: string;
   readonly client: Pick<KubeClient, 'create' | 'update'>;
   readonly namespace: string;
-  /** Of the leader. While a process that works alone holds it, no bucket is anybody's. */
+  /** Of the leader. While a process that works alone holds it, no replica owns a bucket. */
   readonly leaderLease: string;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -66,17 +66,17 @@ function isExpired(board: LeaseBoard, seen: SeenLease): boolean {
 }
 
 export function claimsOf({ board, holder, leaderLease }: ClaimsOptions, members: readonly number[]): Claims {
-  const own = slotLeaseOf(holder);
-  const worksAlone = isForeign(board, leaderLease);
-  const [keep, take, give]: number[][] = [[], [], []];
-  for (const bucket of allBuckets) {
-    const held = holding(board, bucket, holder);
-    const target = worksAlone ? undefined : targetOf(bucket, members);
-    const wanted = target !== undefined && slotLeases[target] === own;
-    if (held === 'ours') (wanted ? keep : give)?.push(bucket);
-    else if (held === 'free' && wanted) take?.push(bucket);
-  }
-  return { keep: keep ?? [], take: take ?? [], give: give ?? [] };
+  const own = slotLeases.indexOf(slotLeaseOf(holder) ?? '');
+  const slots = isForeign(board, leaderLease) ? [] : members;
+  const wanted = new Set(allBuckets.filter((bucket) => targetOf(bucket, slots) === own));
+  const [ours, free] = (['ours', 'free'] as const).map((state) =>
+    allBuckets.filter((bucket) => holding(board, bucket, holder) === state),
+  );
+  return {
+    keep: ours?.filter((bucket) => wanted.has(bucket)) ?? [],
+    take: free?.filter((bucket) => wanted.has(bucket)) ?? [],
+    give: ours?.filter((bucket) => !wanted.has(bucket)) ?? [],
+  };
 }
 
 /** How many buckets have no owner that is known to live. While a process that works alone leads, it works on all. */

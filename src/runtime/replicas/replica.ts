@@ -10,7 +10,7 @@
 //
 // The set of buckets does not change during a term. When another is due the term ends as a process does, waiting for what
 // runs; then buckets are given up and taken, and what works is made anew. A bucket that was gained is a start, with its list
-// and comparison, and one that was lost is a stop: forgetting its objects tells nobody that they are gone.
+// and comparison, and one that was lost is a stop: forgetting its objects is no word that they are gone.
 import { isAborted, onAbort } from '../../base/abort.ts';
 import { type Clock, sleep, within } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
@@ -115,7 +115,7 @@ export class Replica {
     return term !== undefined && term.buckets.has(bucket) && term.mayWork();
   }
 
-  /** Whether this replica has a slot, so that its buckets are nobody else's. */
+  /** Whether this replica has a slot, so that its buckets are no other replica's. */
   get holdsSlot(): boolean {
     return this.#elector?.leads() === true;
   }

@@ -95,7 +95,7 @@ async function recordPosition(
   const reached = positions.sample({ resourceVersion, at: clock.now() }, unfinished);
   if (reached === undefined) return;
   try {
-    await storage.recordPosition(kind, reached, part);
+    await storage.recordPosition(kind, part === undefined ? reached : { ...reached, part });
   } catch (error) {
     positions.repeat();
     logger.debug({ kind: kind.kind, problem: messageOf(error) }, 'The position could not be noted; trying again');

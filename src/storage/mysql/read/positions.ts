@@ -1,7 +1,7 @@
 // Up to which resourceVersion everything of a kind is stored: one row per kind, which readers read. Where several replicas work at
 // the same time there is one row more for each bucket, `<Kind>/<bucket>`, and the row of the kind is the lowest of them.
 import type { KindDefinition } from '../../../api/kind.ts';
-import type { PositionPart, StoredPosition, WatchPosition } from '../../metadata-storage.ts';
+import type { StoredPosition, WatchPosition } from '../../metadata-storage.ts';
 import type { SqlSession } from '../pool.ts';
 import { fromSqlTime, toSqlTime } from '../sql-time.ts';
 
@@ -12,8 +12,7 @@ import { fromSqlTime, toSqlTime } from '../sql-time.ts';
 export async function writePosition(
   session: SqlSession,
   { kind }: KindDefinition,
-  { resourceVersion, at }: WatchPosition,
-  part?: PositionPart,
+  { resourceVersion, at, part }: WatchPosition,
 ): Promise<void> {
   const time = toSqlTime(at.toISOString());
   if (part === undefined) {

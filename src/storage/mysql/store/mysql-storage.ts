@@ -23,7 +23,6 @@ import type {
   ListPage,
   MetadataStorage,
   MissedDelete,
-  PositionPart,
   StorageReads,
   StoredIdentity,
   StoredObject,
@@ -266,8 +265,8 @@ export class MysqlMetadataStorage implements MetadataStorage {
     );
   }
 
-  recordPosition(kind: KindDefinition, position: WatchPosition, part?: PositionPart): Promise<void> {
-    return this.#gated((session) => writePosition(session, kind, position, part));
+  recordPosition(kind: KindDefinition, position: WatchPosition): Promise<void> {
+    return this.#gated((session) => writePosition(session, kind, position));
   }
 
   positions(): Promise<readonly StoredPosition[]> {

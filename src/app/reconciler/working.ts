@@ -1,0 +1,72 @@
+// Where the loops of the kinds run: for good, with this process as the one that works, or beside others on a part of the
+// objects, made anew for each term, from their first list on.
+import { Manager } from '../../runtime/manager.ts';
+import { Replica, type Term } from '../../runtime/replicas/replica.ts';
+import type { StatusShare } from '../../sync/status/status-writer.ts';
+import { RECONCILER_LEASE } from '../elector.ts';
+import type { ReadinessCheck } from '../health.ts';
+import { createClient } from '../kube-client.ts';
+import type { CurrentWork } from './current-work.ts';
+import type { Parts } from './kind-loop.ts';
+import { createByteBudgets } from './memory.ts';
+
+interface Wanted {
+  readonly syncs: boolean;
+  readonly usable: Promise<undefined>;
+  /** Of this process; undefined where one process works and others stand by. */
+  readonly replica: string | undefined;
+}
+
+export interface Working {
+  addTo(manager: Manager): void;
+  readonly checks: Readonly<Record<string, ReadinessCheck>>;
+  /** Undefined where one process works. */
+  readonly share: StatusShare | undefined;
+  close(): Promise<void>;
+}
+
+export function createWork(parts: Parts, work: CurrentWork, { replica, ...what }: Wanted): Working {
+  if (replica !== undefined) return besideOthers(parts, work, { ...what, name: replica });
+  work.begin(parts);
+  return {
+    addTo: (manager) => work.addTo(manager, parts, what),
+    checks: {},
+    share: undefined,
+    close: () => Promise.resolve(),
+  };
+}
+
+/** Every call that a reconcile waits for has ended by then. A term that does not end ends the process. */
+const TERM_END_MS = 60_000;
+
+function besideOthers(
+  parts: Parts,
+  work: CurrentWork,
+  { name, ...what }: Omit<Wanted, 'replica'> & { readonly name: string },
+): Working {
+  const { configuration, clock, logger, metrics, sync } = parts;
+  const client = createClient(configuration, clock, metrics);
+  const serve = async (term: Term, stop: AbortSignal): Promise<void> => {
+    // What the loops of before have held is theirs; what they have not let go of takes no room here.
+    const own: Parts = { ...parts, byteBudgets: createByteBudgets(), share: term, mayWork: () => term.mayWork() };
+    work.begin(own);
+    const manager = new Manager({ clock, logger, gracefulShutdownTimeoutMs: TERM_END_MS });
+    work.addTo(manager, own, what);
+    await manager.run(stop);
+    work.end();
+    sync.failingObjects.forget();
+    sync.incompleteProtos.forget();
+  };
+  const replica = new Replica({
+    ...{ client, clock, logger, process: name, serve },
+    namespace: configuration.kubernetes.namespace,
+    leaderLease: RECONCILER_LEASE,
+    onBuckets: (count) => metrics.leaderElection.buckets(count),
+  });
+  return {
+    addTo: (manager) => manager.add({ name: 'replica', group: 'always', run: (stop) => replica.run(stop) }),
+    checks: { buckets: () => replica.problem },
+    share: { name, leads: parts.mayWork, replicas: () => replica.replicas },
+    close: () => client.close(),
+  };
+}
