@@ -103,6 +103,13 @@ describe('configuration', () => {
     }
   });
 
+  it('lets all replicas work only where they have leases to share the work by', () => {
+    assert.equal(load('leaderElection: { enabled: true }').leaderElection.active, 'one');
+    const env = { INGESTER_LEADER_ELECTION_ACTIVE: 'all' };
+    assert.equal(load('leaderElection: { enabled: true }', env).leaderElection.active, 'all');
+    assert.match(problems('', env)['leaderElection.active'] ?? '', /takes leaderElection.enabled/);
+  });
+
   it('reports every problem at once, each with its path', () => {
     const found = problems(`
 mysql: {hots: x, port: 70000}
