@@ -29,6 +29,7 @@ export interface ServerContext {
   readonly signal: AbortSignal | undefined;
   /** Group of users whose calls the API server writes down. */
   readonly auditedGroup: string | undefined;
+  readonly featureGates: string | undefined;
   /** What the API server shows to the webhooks it calls. */
   readonly webhookClient: Certificate | undefined;
   /** See ControlPlaneOptions. */
@@ -74,6 +75,7 @@ export async function startApiServer(context: ServerContext, etcdUrl: string): P
   const { path, caPem, admin } = context.files;
   const optional = [
     ...auditFlags(context),
+    ...(context.featureGates === undefined ? [] : [`--feature-gates=${context.featureGates}`]),
     ...webhookClientFlags(context),
     ...tracingFlags(context),
     ...(await uidHeaderFlags(context)),

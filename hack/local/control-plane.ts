@@ -60,6 +60,8 @@ export interface ControlPlaneOptions {
   readonly webhookClient?: Certificate;
   /** Host and port to which the API server sends its own traces, every one of them; nothing has to listen there. */
   readonly tracesTo?: string;
+  /** Of the API server, beside its defaults: `Name=true`. */
+  readonly featureGates?: string;
   readonly signal?: AbortSignal;
   readonly env?: NodeJS.ProcessEnv;
 }
@@ -80,8 +82,8 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
   });
   try {
     const files = await writeControlPlaneFiles(directory);
-    const { auditedGroup, webhookClient, tracesTo } = options;
-    const context = { binDir, files, reaper, signal, auditedGroup, webhookClient, tracesTo };
+    const { auditedGroup, webhookClient, tracesTo, featureGates } = options;
+    const context = { binDir, files, reaper, signal, auditedGroup, webhookClient, tracesTo, featureGates };
     const start = (): Promise<Started> => startServers(context, servers, options.minimal ?? false);
     const started = await withElapsedTime(progress, () => 'Starting the control plane', start);
     const { url } = started;

@@ -26,6 +26,8 @@ export interface Selection {
 export interface ListOptions extends Selection {
   readonly limit: number;
   readonly continueToken?: string;
+  /** Ranges of the hashes of uids; a server that does not know it lists all. */
+  readonly shardSelector?: string | undefined;
   /** Asks for metadata only (PartialObjectMetadata). */
   readonly metadataOnly?: boolean;
   /** An answer with more bytes is broken off with PageTooLargeError: it would not fit into the memory. */

@@ -58,6 +58,11 @@ export interface ReflectorOptions {
   readonly selection?: Selection;
   /** Objects for which it is false are not shown, as if they were not there; all are shown unless it is given. */
   readonly keeps?: (object: Identity) => boolean;
+  /**
+   * Asks the server for little more than is kept, for lists alone: a watch that leaves out what others change says nothing of
+   * how far it is.
+   */
+  readonly shardSelector?: string;
   /** Longest time without a byte before a watch counts as dead; see WatchOptions. */
   readonly silenceMs?: number;
   readonly random?: () => number;
@@ -136,9 +141,9 @@ export class Reflector {
   }
 
   async #list(signal: AbortSignal): Promise<void> {
-    const { client, resource, sink, selection = {} } = this.#options;
+    const { client, resource, sink, selection = {}, shardSelector } = this.#options;
     const call = this.#supervise('list', LIST_SILENCE_MS, signal);
-    const pages = pagesOf(client, resource, { ...selection, consistency: 'one-version' }, call.signal);
+    const pages = pagesOf(client, resource, { ...selection, shardSelector, consistency: 'one-version' }, call.signal);
     this.#pace.asks();
     this.#seen.listStarts();
     sink.listStarts();

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { fnv1a64 } from '../../src/base/fnv.ts';
-import { allBuckets, bucketOf, targetOf } from '../../src/runtime/replicas/buckets.ts';
+import { allBuckets, bucketOf, shardSelectorOf, targetOf } from '../../src/runtime/replicas/buckets.ts';
 import { type Line, ReplicaWorld, type SimulatedReplica } from '../support/replica-world.ts';
 
 type Step =
@@ -110,13 +110,21 @@ describe('buckets', () => {
   });
 
   it('are the ranges that a shardSelector names', () => {
-    const width = 0x0800000000000000n;
-    for (const uid of ['a', 'b', 'foobar', '4f4c3f0e-0000-4000-8000-000000000001']) {
-      const [high, low] = fnv1a64(uid);
-      const hash = (BigInt(high) << 32n) | BigInt(low);
-      const start = BigInt(bucketOf(uid)) * width;
-      assert.ok(hash >= start && hash < start + width);
-    }
+    const buckets = fc.uniqueArray(fc.nat(31), { minLength: 1 });
+    fc.assert(
+      fc.property(buckets, fc.uuid(), (share, uid) => {
+        const [high, low] = fnv1a64(uid);
+        const hash = (BigInt(high) << 32n) | BigInt(low);
+        const ranges = [...shardSelectorOf(share).matchAll(/'(0x[0-9a-f]{16,17})', '(0x[0-9a-f]{16,17})'/g)];
+        const selected = ranges.some(([, start = '', end = '']) => hash >= BigInt(start) && hash < BigInt(end));
+        assert.equal(selected, share.includes(bucketOf(uid)));
+      }),
+    );
+    assert.equal(
+      shardSelectorOf([31, 0, 1]),
+      "shardRange(object.metadata.uid, '0x0000000000000000', '0x1000000000000000') || " +
+        "shardRange(object.metadata.uid, '0xf800000000000000', '0x10000000000000000')",
+    );
   });
 
   it('share uids evenly', () => {

@@ -18,6 +18,7 @@ import { enqueueForObject } from '../../runtime/handler.ts';
 import { type Predicate, resourceVersionChanged } from '../../runtime/predicate.ts';
 import { retryUpTo } from '../../runtime/rate-limiter.ts';
 import { inSteps, type Step } from '../../runtime/reconcile.ts';
+import { shardSelectorOf } from '../../runtime/replicas/buckets.ts';
 import { kindSource } from '../../runtime/source.ts';
 import type { MysqlMetadataStorage } from '../../storage/mysql/store/mysql-storage.ts';
 import type { SensitiveValues } from '../../storage/sensitive.ts';
@@ -119,11 +120,11 @@ export function createLoop(kind: KindDefinition, parts: Parts): KindLoop {
   const resource = { group: GROUP, version: VERSION, plural: kind.plural };
   const store = new IdentityStore(byteBudgets.held);
   const wentBack = noteWentBack(clock, () => metrics.wentBack());
-  const keeps = keepsOf(share);
   const seeing = { client, resource, store, clock, logger, watchdog, onWentBack: wentBack.note };
-  const informer = new Informer(keeps === undefined ? seeing : { ...seeing, keeps });
+  const own = narrowedTo(share);
+  const informer = new Informer({ ...seeing, ...own });
   const completeness = new Completeness({
-    ...{ kind, resource, informer, client, storage, clock, logger, mayMark, keeps },
+    ...{ kind, resource, informer, client, storage, clock, logger, mayMark, keeps: own?.keeps },
     limits: share === undefined ? usualLimits : { ...usualLimits, replicas: () => share.replicas() },
     kinds: inCluster(kindsOf(configuration)),
     evictsAll: ingester.evictImmutableKinds && kind.immutable,
@@ -132,7 +133,7 @@ export function createLoop(kind: KindDefinition, parts: Parts): KindLoop {
   });
   const metrics = parts.metrics.coverage.forKind(kind.kind, () => completeness.coverage.unguarded.size);
   const waits = (key: string): boolean => completeness.firstList.waits(key);
-  const objects = new HeldObjects({ client, resource, store, keeps, waits });
+  const objects = new HeldObjects({ client, resource, store, keeps: own?.keeps, waits });
   const positions = new PositionTracker();
   const flows = parts.sync.ofKind(kind, () => store.size, share);
   const reconciler = new ObjectReconciler({
@@ -222,6 +223,17 @@ function createLag({ kind }: KindDefinition, { clock, metrics }: Parts, store: {
 /** Undefined: all objects are this replica's. */
 export function keepsOf(share: Share | undefined): ((object: { readonly uid: string }) => boolean) | undefined {
   return share === undefined ? undefined : ({ uid }) => share.holds(uid);
+}
+
+interface Narrowed {
+  readonly keeps: (object: { readonly uid: string }) => boolean;
+  readonly shardSelector: string;
+}
+
+/** What an informer sees of the objects. */
+function narrowedTo(share: Share | undefined): Narrowed | undefined {
+  const keeps = keepsOf(share);
+  return share && keeps && { keeps, shardSelector: shardSelectorOf(share.buckets) };
 }
 
 /** The loop of a kind now; undefined while this replica has no part in the work. */

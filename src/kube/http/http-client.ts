@@ -57,6 +57,7 @@ export class HttpKubeClient implements KubeClient {
       query: {
         limit: String(options.limit),
         ...optional('continue', options.continueToken),
+        ...optional('shardSelector', options.shardSelector),
         ...selectionQuery(options),
       },
       signal,

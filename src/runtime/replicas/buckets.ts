@@ -16,6 +16,22 @@ export function bucketOf(uid: string): number {
   return fnv1a64(uid)[0] >>> SHIFT;
 }
 
+const RANGE = 1n << 59n;
+
+/** The buckets as the API server can select them, where its gate ShardedListAndWatch is on. Elsewhere it lists all objects. */
+export function shardSelectorOf(buckets: Iterable<number>): string {
+  const bound = (bucket: number): string => `0x${(BigInt(bucket) * RANGE).toString(16).padStart(16, '0')}`;
+  const ranges: { first: number; end: number }[] = [];
+  for (const bucket of [...buckets].sort((left, right) => left - right)) {
+    const last = ranges.at(-1);
+    if (last?.end === bucket) last.end += 1;
+    else ranges.push({ first: bucket, end: bucket + 1 });
+  }
+  return ranges
+    .map(({ first, end }) => `shardRange(object.metadata.uid, '${bound(first)}', '${bound(end)}')`)
+    .join(' || ');
+}
+
 /** One of many of equal worth: with it the first slots, which are those in use, share evenly. */
 const SALT = '1466';
 
