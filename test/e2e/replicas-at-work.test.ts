@@ -12,6 +12,7 @@ import { systemClock } from '../../src/base/clock.ts';
 import { HttpKubeClient } from '../../src/kube/http/http-client.ts';
 import { PooledTransport } from '../../src/kube/http/transport.ts';
 import { BUCKETS, bucketOf } from '../../src/runtime/replicas/buckets.ts';
+import type { IngesterStatus } from '../../src/sync/status/status.ts';
 import { Random } from '../soak/random.ts';
 import { compare, NAMESPACE, settled } from '../soak/soak.ts';
 import { Workload } from '../soak/workload.ts';
@@ -145,6 +146,16 @@ describe('reconcilers that all work', () => {
     await eventually(async () => {
       const reached = await position();
       assert.ok(reached >= BigInt(object?.metadata.resourceVersion ?? 0), String(reached));
+    });
+  });
+
+  it('tell of all objects in one status', async () => {
+    const names = (await cluster.kubectl('get', 'models.michelangelo.api', '-n', NS, '-o', 'name')).trim().split('\n');
+    await eventually(async () => {
+      const path = '-o=jsonpath={.data.status\\.json}';
+      const text = await cluster.kubectl('get', 'configmap', 'ingester-status', '-n', 'ingester-system', path);
+      const { kinds } = JSON.parse(text) as IngesterStatus;
+      assert.equal(kinds.find(({ kind: name }) => name === 'Model')?.objects, names.length);
     });
   });
 

@@ -42,7 +42,7 @@ export const recipes: Readonly<Record<string, Recipe>> = {
     base: 'default',
     components: ['prometheus', 'query', 'query-certificate', 'lifecycle', 'metrics-auth'],
   },
-  'active-replicas': { base: 'default', components: ['ha', 'active-replicas'], namespace: 'metadata' },
+  'active-replicas': { base: 'default', components: ['ha', 'active-replicas'] },
   'fail-open': { base: 'default', components: ['fail-open'] },
   'admission-policies': { base: 'base', components: ['migrate', 'deletion-protection', 'admission-policies'] },
   'admission-policies-ha': { base: 'base', components: ['ha', 'network-policy', 'prometheus', 'admission-policies'] },

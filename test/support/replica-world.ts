@@ -80,6 +80,8 @@ export class SimulatedReplica {
   serving: Term | undefined;
   terms = 0;
   stopMs = 0;
+  /** The next term fails when it ends: something of it may still work. */
+  breaks = false;
 
   constructor(world: ReplicaWorld, name: string) {
     this.name = name;
@@ -130,6 +132,7 @@ export class SimulatedReplica {
     this.#world.check();
     await untilAborted(signal);
     await sleep(this.clock, this.stopMs, new AbortController().signal);
+    if (this.breaks) throw new KubeError('Unavailable', 'the term does not end');
     this.serving = undefined;
   }
 

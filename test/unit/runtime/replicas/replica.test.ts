@@ -78,6 +78,19 @@ describe('replicas that work at the same time', () => {
     world.assertSound();
   });
 
+  it('give nothing up where a term does not end as it should, so that others wait for the lease', async () => {
+    const world = await threeAtWork();
+    const [, broken] = world.replicas;
+    if (broken !== undefined) broken.breaks = true;
+    broken?.stop();
+    await world.advance(10_000);
+    assert.match(String(broken?.failure), /does not end/);
+    assert.notDeepEqual(world.unowned, []);
+    await world.untilOwned(LEASE_MS);
+    await world.end();
+    world.assertSound();
+  });
+
   it('let one that was frozen for longer than its lease do nothing more', async () => {
     const world = await threeAtWork();
     const [, frozen] = world.replicas;
