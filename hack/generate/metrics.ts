@@ -67,7 +67,7 @@ Served as \`/metrics\` on the health port (8081) of every role. Durations are in
 written with controller-runtime, \`process_*\` and \`nodejs_*\` what they mean for every program on Node. The component
 \`config/components/prometheus\` scrapes them, alerts ([runbooks](runbooks.md)) and has a Grafana dashboard.
 
-With the component \`config/components/metrics-auth\`, which the overlay \`production\` has, they are on port 8443 instead,
+With the component \`config/components/metrics-auth\`, which the component \`production\` has, they are on port 8443 instead,
 over HTTPS and only for users whom the API server allows to \`get\` the path \`/metrics\`: a client without a valid bearer
 token gets 401, one without the right 403. The ClusterRole \`ingester-metrics-reader\` gives the right; \`metrics.certDir\`
 names a certificate other than the one that each process makes for itself. What the lifecycle controller makes for an

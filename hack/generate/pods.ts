@@ -35,9 +35,9 @@ export function podOutputs(): readonly Output[] {
     output('base/reconciler/deployment', deployment('reconciler', reconciler())),
     output('base/webhook/deployment', deployment('webhook', webhook())),
     output('base/webhook/service', service('webhook', 'webhook')),
-    output('components/query/deployment', deployment('query', query())),
+    output('components/query/deployment', deployment('query', query()), disruptionBudget('query')),
     output('components/query/service', service('query', 'https'), metricsService('query')),
-    output('components/lifecycle/deployment', deployment('lifecycle', lifecycle())),
+    output('components/lifecycle/deployment', deployment('lifecycle', lifecycle()), disruptionBudget('lifecycle')),
     output('components/lifecycle/service', metricsService('lifecycle')),
     output('components/prometheus/services', metricsService('webhook'), metricsService('reconciler')),
     output('components/ha/disruption', disruptionBudget('webhook'), disruptionBudget('reconciler')),
@@ -85,7 +85,7 @@ function metricsService(component: string): object {
   return { apiVersion: 'v1', kind: 'Service', metadata: own, spec: metricsServiceSpec(labelsOf(component)) };
 }
 
-/** Creates that find no webhook are refused, so at least one replica stays while nodes are drained. */
+/** Where no webhook or query API answers, creates or deletions of namespaces fail: one replica stays while nodes are drained. */
 function disruptionBudget(component: string): object {
   const spec = disruptionBudgetSpec({ maxUnavailable: 1 }, labelsOf(component));
   return { apiVersion: 'policy/v1', kind: 'PodDisruptionBudget', metadata: metadata(component), spec };

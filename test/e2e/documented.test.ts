@@ -79,11 +79,11 @@ for (const { flavour, uninstall, skip } of runs) {
       await isStored('after-upgrade');
     });
 
-    it('install.md and query.md put the query API into an overlay', async () => {
+    it('install.md puts the query API into an overlay', async () => {
       const [overlay, apply] = blocksIn('install.md', 'Your overlay');
-      const [components] = blocksIn('query.md', 'Install');
-      assert.ok(overlay !== undefined && apply !== undefined && components !== undefined);
-      user.overlay(overlay, components);
+      const [unit] = blocksIn('gitops.md', 'Your repository');
+      assert.ok(overlay !== undefined && apply !== undefined && unit !== undefined);
+      user.overlay(overlay, unit);
       const trust = await user.certifyQuery();
       await user.cluster.kubectl('delete', 'job', '-n', system, '--all');
       await user.sh(apply.text);
@@ -162,9 +162,8 @@ for (const { flavour, uninstall, skip } of runs) {
       const rows = (): Promise<unknown> =>
         user.query('SELECT uid, row_state, delete_time FROM michelangelo.model ORDER BY uid');
       const before = await rows();
-      const where = uninstall === 'Flux' ? { cwd: root } : {};
-      if (uninstall === 'Flux') await user.sh(followedByFlux, where);
-      await user.sh(commandsOf('uninstall.md', uninstall), where);
+      if (uninstall === 'Flux') await user.sh(followedByFlux, { cwd: root });
+      await user.sh(commandsOf('uninstall.md', uninstall));
       const left = await user.cluster.kubectl('get', 'namespaces,crd', '-o', 'name');
       assert.doesNotMatch(left, /ingester-system|ingester\.michelangelo\.api/);
       // The definitions of Michelangelo were in the cluster before.

@@ -12,12 +12,13 @@ const root = join(import.meta.dirname, '../..');
 /** As the docs name this repository in an overlay. */
 const REMOTE = /https:\/\/git\.example\/ingester\/\/(?<path>[\w/-]+)\?ref=v[\d.]+/g;
 /** Where a snippet changes what others bring. */
-const BESIDE = ['network-policy', 'query', 'query-certificate'];
+const BESIDE = ['query', 'query-certificate', 'production'];
 
 interface Snippet {
   readonly resources?: readonly string[];
   readonly components?: readonly string[];
   readonly patches?: readonly { readonly patch: string }[];
+  readonly replacements?: readonly unknown[];
 }
 
 const snippets = globSync('docs/*.md', { cwd: root }).flatMap((page) =>
@@ -39,7 +40,10 @@ describe('a kustomization of the docs', () => {
     const here = (path: string): string => relative(folder, join(root, path));
     try {
       const snippet = parse(
-        text.replace(REMOTE, (_whole, path: string) => here(path)).replace(/sha256:…/, `sha256:${'0'.repeat(64)}`),
+        text
+          .replace(REMOTE, (_whole, path: string) => here(path))
+          .replace('../ingester', here('config/overlays/production'))
+          .replace(/sha256:…/, `sha256:${'0'.repeat(64)}`),
       ) as Snippet;
       const components = snippet.components ?? BESIDE.map((name) => here(`config/components/${name}`));
       const whole = {
@@ -65,6 +69,7 @@ describe('a kustomization of the docs', () => {
   for (const { page, block } of snippets) {
     it(`builds, and its patches find what they change: ${page}, ${block.section}`, async () => {
       const { snippet, rendered } = await built(block);
+      if (snippet.replacements !== undefined) assert.doesNotMatch(rendered, /git\.example/);
       for (const { patch } of snippet.patches ?? [])
         for (const { value } of parse(patch) as readonly { readonly value: unknown }[])
           for (const text of textsIn(value)) assert.ok(rendered.includes(text), `not in the manifests: ${text}`);

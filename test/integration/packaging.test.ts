@@ -61,12 +61,14 @@ describe('the manifests', () => {
   }
 
   it('are all rendered here: every component, in an overlay or in a combination', () => {
-    const overlays = globSync('config/{default,overlays/**}/kustomization.yaml', { cwd: root });
+    const overlays = globSync('config/{default,overlays/**,units/*,components/production}/kustomization.yaml', {
+      cwd: root,
+    });
     const named = [JSON.stringify(recipes), ...overlays.map((file) => readFileSync(join(root, file), 'utf8'))].join();
     const all = join(root, 'config/components');
     const components = globSync('**/kustomization.yaml', { cwd: all }).map((file) => dirname(file));
     assert.ok(components.length > 10);
-    for (const name of components) assert.match(named, new RegExp(`components/${name}\\b|"${name}"`), name);
+    for (const name of components) assert.match(named, new RegExp(`(components|\\.\\.)/${name}\\b|"${name}"`), name);
   });
 
   it('have no field that the API server or cert-manager writes', () => {
@@ -242,11 +244,19 @@ describe('the manifests', () => {
     }
   });
 
-  it('fall into two units for GitOps that together are the production overlay', async () => {
-    const unit = async (name: string): Promise<readonly Manifest[]> =>
-      manifestsOf(await renderText(controlPlane.kubectl, { folder: `config/units/${name}` }));
-    const units = [...(await unit('platform')), ...(await unit('bundle'))];
-    assert.deepEqual(linesOf(units), linesOf(of('production')));
+  it('give no right to a service account that they do not have', () => {
+    for (const [name, manifests] of renders) {
+      const accounts = new Set(manifests.filter(({ kind }) => kind === 'ServiceAccount').map(nameOf));
+      for (const { kind, metadata, subjects } of manifests) {
+        if (!kind.endsWith('RoleBinding')) continue;
+        for (const subject of subjects as unknown as readonly (Manifest['metadata'] & { kind: string })[])
+          if (subject.kind === 'ServiceAccount')
+            assert.ok(
+              accounts.has(`ServiceAccount ${subject.namespace ?? ''}/${subject.name}`),
+              `${name}: ${kind} ${metadata.name} is for ${subject.name}`,
+            );
+      }
+    }
   });
 
   it('are deleted by Argo CD with the deletion protection last, which refuses the rest before the uninstall is over', async () => {

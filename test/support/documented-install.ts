@@ -22,7 +22,7 @@ export interface ShellOptions {
 
 export class DocumentedInstall {
   readonly cluster: PodCluster;
-  /** The folder of the user: the files of a release, `ca.crt`, and the overlay in `ingester`. */
+  /** The folder of the user: the files of a release, `ca.crt`, the overlay in `ingester`, and its units. */
   readonly folder: string;
   readonly #bin: string;
   #profile = '';
@@ -88,19 +88,24 @@ export class DocumentedInstall {
     this.#profile = (/^export .*\n/gm.exec(commands)?.[0] ?? '').replaceAll('$PWD', root);
   }
 
-  /** Writes the overlay: its file, and what later pages add to it. */
-  overlay(...blocks: readonly Block[]): void {
-    const folder = join(this.folder, 'ingester');
+  /** Writes the overlay and its two units, without what this cluster has no definitions for, and the CRDs that it has. */
+  overlay(overlay: Block, unit: Block): void {
+    this.#kustomization(
+      'ingester',
+      overlay.text.replaceAll(/^.*components\/(?:crds|query-certificate|production)\b.*\n/gm, ''),
+    );
+    this.#kustomization('ingester-platform', unit.text);
+    this.#kustomization('ingester-bundle', unit.text.replaceAll('components/platform', 'components/bundle'));
+  }
+
+  #kustomization(name: string, text: string): void {
+    const folder = join(this.folder, name);
     mkdirSync(folder, { recursive: true });
-    const checkout = relative(folder, root);
-    const text = blocks
-      .map((block) => block.text)
-      .join('')
-      .replaceAll('https://git.example/ingester//', `${checkout}/`)
+    const here = text
+      .replaceAll('https://git.example/ingester//', `${relative(folder, root)}/`)
       .replaceAll(/\?ref=\S+/g, '')
-      .replaceAll('config/overlays/production', 'config/overlays/no-cert-manager')
-      .replaceAll(/^.*query-certificate\n/gm, '');
-    writeFileSync(join(folder, 'kustomization.yaml'), text);
+      .replaceAll('config/default', 'config/overlays/no-cert-manager');
+    writeFileSync(join(folder, 'kustomization.yaml'), here);
   }
 
   /** In place of cert-manager: the certificate of the query API, and the API server trusts it. */

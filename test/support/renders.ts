@@ -29,6 +29,11 @@ export const recipes: Readonly<Record<string, Recipe>> = {
   base: { folder: 'config/base' },
   default: { folder: 'config/default' },
   production: { folder: 'config/overlays/production' },
+  'production-query': {
+    base: 'default',
+    components: ['crds', 'query', 'query-certificate', 'tombstones', 'uninstall-hook', 'production'],
+  },
+  'production-lifecycle': { base: 'default', components: ['query', 'query-certificate', 'lifecycle', 'production'] },
   crds: { base: 'default', components: ['crds', 'argocd', 'flux'] },
   'custom-namespace': { folder: 'config/overlays/custom-namespace' },
   kind: { folder: 'config/overlays/kind' },
