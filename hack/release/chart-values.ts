@@ -116,6 +116,9 @@ export const places: readonly Place[] = [
   { of: /^Job ingester-probe$/, path: [...annotations, 'helm.sh/hook'], fixed: 'post-install,post-upgrade' },
 ];
 
+/** Where the alerts look for their runbooks. */
+export const RUNBOOKS = 'https://git.example/ingester/docs/runbooks.md';
+
 /** Texts that stand for something of the release, wherever they are. */
 export const texts: readonly { readonly find: RegExp; readonly expression: string }[] = [
   { find: /\bmichelangelo-ingester:\d[\w.-]*/g, expression: '{{ include "ingester.image" . }}' },
@@ -123,6 +126,7 @@ export const texts: readonly { readonly find: RegExp; readonly expression: strin
   { find: /\bingester-mysql\b/g, expression: '{{ .Values.mysql.secretName }}' },
   { find: new RegExp(`\\b${CONFIG}-\\w+`, 'g'), expression: CONFIG },
   { find: /\bingester-system\b/g, expression: '{{ .Release.Namespace }}' },
+  { find: new RegExp(RUNBOOKS, 'g'), expression: '{{ .Values.prometheus.runbooks }}' },
 ];
 
 export interface Switch {
@@ -158,5 +162,10 @@ export const switches: readonly Switch[] = [
   },
   { name: 'network-policy', components: [folder('network-policy')], section: 'networkPolicy', enabled: false },
   { name: 'prometheus', components: [folder('prometheus')], section: 'prometheus', enabled: false },
-  { name: 'query', components: [folder('query'), folder('query-certificate')], section: 'query', enabled: false },
+  {
+    name: 'query',
+    components: [folder('query'), folder('query-certificate'), folder('ha')],
+    section: 'query',
+    enabled: false,
+  },
 ];

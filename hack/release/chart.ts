@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { parse, parseAllDocuments, stringify } from 'yaml';
 import { CodedError } from '../../src/base/errors.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../src/base/json.ts';
-import { type Place, places, switches, texts } from './chart-values.ts';
+import { type Place, places, RUNBOOKS, switches, texts } from './chart-values.ts';
 import { imageParts, type Release } from './manifests.ts';
 import { render } from './render.ts';
 
@@ -44,10 +44,17 @@ export async function writeChart({ kubectl, folder, image }: Release): Promise<v
   };
   for (const { name, components, section, inverted } of switches) {
     const added = (await manifestsOf(kubectl, components)).filter((manifest) => !known.has(nameOf(manifest)));
-    files[`templates/${name}.yaml`] = conditional(
-      `${inverted === true ? 'not ' : ''}.Values.${section}.enabled`,
-      added,
-    );
+    const budget = /^PodDisruptionBudget$/;
+    const condition = `${inverted === true ? 'not ' : ''}.Values.${section}.enabled`;
+    files[`templates/${name}.yaml`] =
+      conditional(
+        condition,
+        added.filter(({ kind }) => !budget.test(kind)),
+      ) +
+      conditional(
+        `and (${condition}) .Values.disruptionBudgets.enabled`,
+        added.filter(({ kind }) => budget.test(kind)),
+      );
   }
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(join(folder, 'templates'), { recursive: true });
@@ -169,6 +176,7 @@ function defaultValues(manifests: readonly Manifest[], image: JsonObject): JsonO
     },
     crds: { ingester: true, michelangelo: false },
     disruptionBudgets: { enabled: true },
+    prometheus: { runbooks: RUNBOOKS },
   };
   const put = (path: string, value: JsonValue): void => {
     const [section = '', key = ''] = path.split('.');
