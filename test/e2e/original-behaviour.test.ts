@@ -63,7 +63,15 @@ describe('beside a newer original', () => {
     const unseen = { apiVersion: 'michelangelo.api/v2', kind: 'CachedOutput', name: 'c', uid: '2' };
     for (const [index, owner] of [...owners, { ownerReferences: [unseen] }].entries()) {
       await create('PipelineRun', `odd-${index}`, owner);
-      await cluster.kubectl('delete', 'pipelineruns.michelangelo.api', `odd-${index}`, '-n', NS, '--wait=false');
+      await cluster.kubectl(
+        'delete',
+        'pipelineruns.michelangelo.api',
+        `odd-${index}`,
+        '-n',
+        NS,
+        '--wait=false',
+        '--ignore-not-found',
+      );
     }
     for (const index of [0, 1, 2, 3]) await cluster.gone(kind('PipelineRun'), NS, `odd-${index}`);
     for (const index of [0, 1, 2]) assert.deepEqual(await stateOf('PipelineRun', `odd-${index}`), [3, true]);

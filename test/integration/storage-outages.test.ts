@@ -124,11 +124,14 @@ for (const flavour of ['mysql', 'mariadb'] as const) {
       await proxy.close();
     });
 
-    it('of one table, which an ALTER keeps locked, hold up no write of another kind that shares its transaction', async () => {
+    it('of one table, which an ALTER keeps locked, hold up no write of another kind that shares its transaction', async (test) => {
       const { server, options } = database();
       const { host, port, rootUser: user, rootPassword: password } = server;
       const administrator = () => createConnection({ host, port, user, password, database: options.database });
       const [reader, alters] = [await administrator(), await administrator()];
+      test.after(() => {
+        for (const each of [reader, alters]) each.destroy();
+      });
       const storage = new MysqlMetadataStorage({ ...options, lockTimeoutMs: 1000 }, systemClock);
       await reader.query('START TRANSACTION');
       await reader.query('SELECT 1 FROM `model` LIMIT 1');
@@ -142,7 +145,6 @@ for (const flavour of ['mysql', 'mariadb'] as const) {
       await altered;
       assert.equal(await codeOf(storage.upsert(rowOf('locked-table', 1))), '');
       await storage.close();
-      await Promise.all([reader.end(), alters.end()]);
     });
 
     it('are not caused by clocks that differ: versions order the writes, not times', async () => {
