@@ -38,5 +38,8 @@ export interface ReconcilerReport {
   readonly unwatched: readonly UnwatchedKind[];
 }
 
+/** One that runs tells something new every five seconds; what is older says nothing of now. */
+export const REPORT_OLD_SECONDS = 15;
+
 /** Undefined where no reconciler has told anything yet. */
 export type ReadReport = () => Promise<ReconcilerReport | undefined>;

@@ -9,14 +9,18 @@ import { warn } from './freshness.ts';
 import { refuseParameters } from './list-request.ts';
 import { STORED_GROUP_VERSION } from './names.ts';
 import type { QueryAppOptions } from './options.ts';
-import type { ReconcilerReport, ReportedHold, ReportedObject, UnwatchedKind } from './report-port.ts';
+import {
+  REPORT_OLD_SECONDS,
+  type ReconcilerReport,
+  type ReportedHold,
+  type ReportedObject,
+  type UnwatchedKind,
+} from './report-port.ts';
 
 /** Of an answer; the reconciler tells no more than these. */
 const MOST = 200;
 /** It tells every five seconds. */
 const KEEP_MS = 1000;
-/** One that runs has told something new within this. */
-const OLD_SECONDS = 60;
 
 const UNWATCHED = 'The reconciler cannot watch this kind now. What changes is stored later, and deleted objects wait.';
 
@@ -51,7 +55,7 @@ export class Stuck {
     const unwatched = await this.#unwatchedOf(report.unwatched, context);
     if (visible.size === 0 && unwatched.length === 0) await this.#refuseStranger(context);
     const ageSeconds = ageOf(report, clock);
-    if (ageSeconds > OLD_SECONDS)
+    if (ageSeconds > REPORT_OLD_SECONDS)
       warn(response, `the reconciler told last what is stuck ${Math.round(ageSeconds)} s ago`);
     const shown = (placed: readonly Placed[]): readonly Placed[] => placed.filter((each) => visible.has(each));
     const items = shown(objects).map(({ document }) => document);

@@ -19,6 +19,18 @@ export class StillThereError extends CodedError {
   }
 }
 
+/** The reconciler does not tell what is stuck; what was printed is what it told before. */
+export class ReportOldError extends CodedError {
+  constructor(at: string, seconds: number) {
+    super(
+      'REPORT_OLD',
+      `What is stuck now is not known: the reconciler has told nothing since ${at}, ${seconds} s ago. ` +
+        '"kubectl ingester status" says which part does not work.',
+      { retry: 'yes' },
+    );
+  }
+}
+
 const codes: Readonly<Record<string, number>> = {
   CONFIGURATION_INVALID: 2,
   ARGUMENT_INVALID: 2,
@@ -27,6 +39,7 @@ const codes: Readonly<Record<string, number>> = {
   QUERY_API_MISSING: 6,
   QUERY_API_DOWN: 6,
   PART_FAILS: 6,
+  REPORT_OLD: 6,
 };
 
 const reasons: Readonly<Partial<Record<KubeReason, number>>> = {

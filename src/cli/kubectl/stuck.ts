@@ -2,12 +2,11 @@
 import { type Command, Option } from 'commander';
 import { age } from '../../base/human-duration.ts';
 import { isJsonObject, type JsonObject } from '../../base/json.ts';
+import { REPORT_OLD_SECONDS } from '../../query/report-port.ts';
 import { note, printResult } from '../print.ts';
+import { ReportOldError } from './errors.ts';
 import { cellText, itemsOf, textTable, withHeads } from './output.ts';
 import { type GlobalFlags, withSession } from './session.ts';
-
-/** A reconciler that runs has told something new within this. */
-const OLD_SECONDS = 60;
 
 interface StuckFlags {
   readonly headers: boolean;
@@ -26,8 +25,18 @@ export function addStuckCommand(program: Command): void {
         const stuck = inNamespace(await objects.call({ path: '/stuck' }), namespace);
         printResult(output, stuck, stuckText(stuck, headers ? 'heads' : 'no-heads', new Date()));
         if (output === 'table') for (const line of stuckNotes(stuck)) note(`${line}\n`);
+        refuseOld(stuck);
       });
     });
+}
+
+/** A report that is old says neither that something is stuck now nor that nothing is. */
+export function refuseOld({ at, ageSeconds }: JsonObject): void {
+  if (isOld(ageSeconds)) throw new ReportOldError(cellText(at), Math.round(ageSeconds));
+}
+
+function isOld(ageSeconds: unknown): ageSeconds is number {
+  return typeof ageSeconds === 'number' && ageSeconds > REPORT_OLD_SECONDS;
 }
 
 /** Undefined: all of it. Deletions that are held in every namespace are held in this one. */
@@ -66,6 +75,7 @@ export function stuckNotes(stuck: JsonObject): readonly string[] {
   const shown = itemsOf(stuck).length;
   const holds = holdsIn(stuck);
   const unwatched = unwatchedIn(stuck);
+  const isNothing = shown + holds.length + unwatched.length === 0 && !isOld(ageSeconds);
   return [
     ...unwatched.map(
       ({ kind, since, message }) => `${cellText(kind)} is late since ${cellText(since)}: ${cellText(message)}`,
@@ -74,11 +84,8 @@ export function stuckNotes(stuck: JsonObject): readonly string[] {
       const where = namespace === undefined ? '' : ` in ${cellText(namespace)}`;
       return `Deletions of ${cellText(kind)}${where} are held since ${cellText(since)}: ${cellText(message)}`;
     }),
-    ...(shown === 0 && holds.length === 0 && unwatched.length === 0 ? ['Nothing of what you may list is stuck.'] : []),
+    ...(isNothing ? ['Nothing of what you may list is stuck.'] : []),
     ...(typeof count === 'number' && count > shown ? [`These are the oldest of ${count}.`] : []),
     ...(truncated === true ? ['The reconciler lists the oldest only; there may be more.'] : []),
-    ...(typeof ageSeconds === 'number' && ageSeconds > OLD_SECONDS
-      ? [`The reconciler told this ${Math.round(ageSeconds)} s ago, and nothing since.`]
-      : []),
   ];
 }

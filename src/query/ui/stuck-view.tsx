@@ -8,8 +8,8 @@ import { duration } from './lib/time.ts';
 import { Problem, Time } from './words.tsx';
 
 const SHOWN = 20;
-/** A reconciler that runs has told something new within this. */
-const OLD_SECONDS = 60;
+/** Of what is older nothing is known; as `REPORT_OLD_SECONDS` of the query API. */
+const OLD_SECONDS = 15;
 
 /** `turn` counts up when it has to be read again. */
 export function StuckView({ api, turn }: { readonly api: Api; readonly turn: number }): VNode {
@@ -27,10 +27,11 @@ function Told({ stuck }: { readonly stuck: Stuck }): VNode {
   const { items, count, truncated, ageSeconds, heldDeletions, unwatchedKinds } = stuck;
   const shown = items.slice(0, SHOWN);
   const more = count > shown.length || truncated;
+  const isOld = ageSeconds > OLD_SECONDS;
   return (
     <>
-      {ageSeconds > OLD_SECONDS ? (
-        <p class="late">The reconciler has told nothing for {duration(ageSeconds)}: what is here is as old.</p>
+      {isOld ? (
+        <p class="late">What is stuck now is not known: the reconciler has told nothing for {duration(ageSeconds)}.</p>
       ) : null}
       {unwatchedKinds.map(({ kind, since, message }) => (
         <p class="late" key={kind}>
@@ -45,13 +46,12 @@ function Told({ stuck }: { readonly stuck: Stuck }): VNode {
           ): {message}
         </p>
       ))}
-      {items.length === 0 ? (
+      {items.length > 0 ? <StuckList items={shown} /> : null}
+      {items.length === 0 && !isOld ? (
         <p class="quiet">
           {truncated ? 'None of the oldest is one that you may list.' : 'Nothing of what you may list.'}
         </p>
-      ) : (
-        <StuckList items={shown} />
-      )}
+      ) : null}
       {more && shown.length > 0 ? (
         <p class="quiet">
           The oldest {shown.length} of {count.toLocaleString('en')}

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { JsonObject } from '../../../src/base/json.ts';
-import { inNamespace, stuckNotes, stuckText } from '../../../src/cli/kubectl/stuck.ts';
+import { pluginExitCode } from '../../../src/cli/kubectl/errors.ts';
+import { inNamespace, refuseOld, stuckNotes, stuckText } from '../../../src/cli/kubectl/stuck.ts';
 
 const now = new Date('2026-01-01T00:10:00Z');
 const item = (namespace: string, name: string): JsonObject => ({
@@ -37,7 +38,7 @@ describe('stuck', () => {
     assert.equal(inNamespace(all, undefined), all);
   });
 
-  it('says what is held, what it leaves out, how old it is, and that there is nothing', () => {
+  it('says what is held, what it leaves out, and that there is nothing', () => {
     const nothing = { items: [], count: 0 };
     assert.deepEqual(stuckNotes(answer(nothing)), ['Nothing of what you may list is stuck.']);
     const late = { kind: 'Model', plural: 'models', since: '2026-01-01T00:00:00Z', message: 'It cannot be watched.' };
@@ -47,10 +48,24 @@ describe('stuck', () => {
     assert.deepEqual(stuckNotes(answer({ ...nothing, heldDeletions: [hold('ml')] })), [
       'Deletions of Model in ml are held since 2026-01-01T00:00:00Z: More than 100.',
     ]);
-    assert.deepEqual(stuckNotes(answer({ count: 900, truncated: true, ageSeconds: 90 })), [
+    assert.deepEqual(stuckNotes(answer({ count: 900, truncated: true })), [
       'These are the oldest of 900.',
       'The reconciler lists the oldest only; there may be more.',
-      'The reconciler told this 90 s ago, and nothing since.',
     ]);
+  });
+
+  it('is not known where the reconciler has told nothing for long: nothing is said to be well, and the exit code says so', () => {
+    const old = answer({ items: [], count: 0, at: '2026-01-01T00:09:42Z', ageSeconds: 18 });
+    assert.deepEqual(stuckNotes(old), []);
+    for (const stuck of [old, answer({ at: '2026-01-01T00:09:42Z', ageSeconds: 18 })]) {
+      assert.throws(
+        () => refuseOld(stuck),
+        (error: Error) => {
+          assert.match(error.message, /^What is stuck now is not known: .* since 2026-01-01T00:09:42Z, 18 s ago\./);
+          return pluginExitCode(error) === 6;
+        },
+      );
+    }
+    refuseOld(answer({ ageSeconds: 14 }));
   });
 });
