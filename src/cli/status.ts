@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import type { FullStatus } from '../app/commands/control.ts';
 import type { PartState } from '../app/commands/parts.ts';
 import { CodedError } from '../base/errors.ts';
+import { OLD_MS } from '../sync/status/status.ts';
 import { outputOption, prepareCommand } from './prepare.ts';
 import { printResult } from './print.ts';
 
@@ -17,18 +18,28 @@ async function runStatusCommand(program: Command, output: string): Promise<void>
   const { configuration } = prepareCommand(program, 'status');
   const { readStatus } = await import('../app/commands/control.ts');
   const status = await readStatus(configuration);
-  printResult(output, status, statusText(status));
+  printResult(output, status, 'at' in status ? statusText(status) : `${partsTable(status.parts).join('\n')}\n`);
   const failing = status.parts.filter(({ state }) => state === 'fails');
-  if (failing.length > 0) throw new PartFailsError(failing);
+  if (failing.length > 0) throw new PartFailsError(failing, configuration.kubernetes.namespace);
 }
 
 /** A part of the installation does not do its work; the report that was printed says why. */
-class PartFailsError extends CodedError {
-  constructor(parts: readonly PartState[]) {
-    const each = parts.map(({ part, reason }) => `${part}: ${reason}`).join('; ');
-    super('PART_FAILS', `A part does not work. ${each}. See docs/troubleshooting.md.`);
+export class PartFailsError extends CodedError {
+  constructor(parts: readonly PartState[], namespace: string) {
+    const each = parts.map(({ part, reason }) => `${part}: ${reason} (${whereToLook[part](namespace)})`).join('; ');
+    super('PART_FAILS', `A part does not work. ${each}. The runbooks are in docs/runbooks.md of the bundle.`);
   }
 }
+
+/** For a machine that has no more than kubectl; the labels are those of every installation. */
+const whereToLook: Readonly<Record<PartState['part'], (namespace: string) => string>> = {
+  reconciler: (namespace) => `look: kubectl get pods -n ${namespace}; runbook IngesterNoLeader`,
+  MySQL: (namespace) =>
+    `look: kubectl logs -n ${namespace} -l app.kubernetes.io/name=michelangelo-ingester --prefix --tail=20; ` +
+    'runbook IngesterStorageDown',
+  admission: (namespace) => `look: kubectl get pods,endpointslices -n ${namespace}; runbook IngesterWebhookDown`,
+  'query API': () => 'look: kubectl describe apiservice v2.stored.michelangelo.api; runbook IngesterQueryDown',
+};
 
 const states = { works: 'works', fails: 'FAILS', unknown: 'unknown', absent: 'absent' } as const;
 
@@ -49,7 +60,7 @@ export function statusText(status: FullStatus): string {
     `As of ${status.at} (${age} s ago), by ${status.instance}.`,
     ...decidedBy(status),
     '',
-    ...table([['PART', 'STATE', 'REASON'], ...parts.map(({ part, state, reason }) => [part, states[state], reason])]),
+    ...partsTable(parts),
     ...(notes.length === 0 ? [] : ['', ...notes]),
     '',
     ...table([
@@ -57,7 +68,7 @@ export function statusText(status: FullStatus): string {
       ...kinds.map((each) => [each.kind, `${each.objects}`, `${each.failing}`]),
     ]),
     '',
-    failingObjects.count === 0 ? stored(status) : `${failingObjects.count} objects cannot be dealt with:`,
+    stored(status),
     ...failingObjects.listed.map(
       ({ kind, namespace, name, since, code, message }) =>
         `  ${kind} ${namespace}/${name} since ${since}: ${code}: ${message}`,
@@ -65,6 +76,10 @@ export function statusText(status: FullStatus): string {
     ...incompleteText(status),
   ];
   return `${lines.join('\n')}\n`;
+}
+
+function partsTable(parts: readonly PartState[]): readonly string[] {
+  return table([['PART', 'STATE', 'REASON'], ...parts.map(({ part, state, reason }) => [part, states[state], reason])]);
 }
 
 function incompleteText({ incompleteProtos }: FullStatus): readonly string[] {
@@ -77,7 +92,13 @@ function incompleteText({ incompleteProtos }: FullStatus): readonly string[] {
   ];
 }
 
-function stored({ kinds }: FullStatus): string {
+/** What a reconciler told before it fell silent says nothing of now. */
+function stored({ at, ageMs, kinds, failingObjects: { count } }: FullStatus): string {
+  if (ageMs > OLD_MS) {
+    const before = count === 0 ? '' : ` Then ${count} objects could not be dealt with:`;
+    return `Which objects are stored is not known: the reconciler has told nothing since ${at}.${before}`;
+  }
+  if (count > 0) return `${count} objects cannot be dealt with:`;
   const seesAll = kinds.every(({ interrupted }) => interrupted === undefined);
   return seesAll ? 'Every object is stored.' : 'Every object that was seen is stored.';
 }

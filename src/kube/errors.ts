@@ -51,6 +51,20 @@ export function isKubeError(error: unknown, reason: KubeReason): boolean {
   return error instanceof KubeError && error.reason === reason;
 }
 
+/** Of a create in a namespace that is being deleted, or is not there. The API server says so in words only. */
+export function isNamespaceGone(error: unknown): boolean {
+  if (isNamespaceTerminating(error)) return true;
+  return (
+    isKubeError(error, 'NotFound') && error instanceof Error && /\bnamespaces "[^"]*" not found/.test(error.message)
+  );
+}
+
+export function isNamespaceTerminating(error: unknown): boolean {
+  return isKubeError(error, 'Forbidden') && error instanceof Error && error.message.includes(TERMINATING);
+}
+
+const TERMINATING = 'because it is being terminated';
+
 /** A page has more bytes than the caller can take: ask for fewer objects. */
 export class PageTooLargeError extends CodedError {
   constructor(mostBytes: number) {

@@ -5,6 +5,7 @@ import type { ObjectRef, Resource } from './client.ts';
 
 export const apiServices: Resource = { group: 'apiregistration.k8s.io', version: 'v1', plural: 'apiservices' };
 export const configMaps: Resource = { group: '', version: 'v1', plural: 'configmaps' };
+export const deployments: Resource = { group: 'apps', version: 'v1', plural: 'deployments' };
 export const definitions: Resource = {
   group: 'apiextensions.k8s.io',
   version: 'v1',

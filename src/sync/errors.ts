@@ -65,6 +65,17 @@ export class UninstallStuckError extends CodedError {
   }
 }
 
+/** The namespace that was named is gone, and the bundle is in another one. */
+export class UninstallElsewhereError extends CodedError {
+  constructor(namespace: string, others: readonly string[]) {
+    super(
+      'UNINSTALL_ELSEWHERE',
+      `There is no namespace ${namespace}, and the bundle is in ${others.join(', ')}: nothing was done. Name that namespace in ` +
+        'kubernetes.namespace, or in INGESTER_KUBERNETES_NAMESPACE, and run it again.',
+    );
+  }
+}
+
 /** MySQL and the cluster differ. */
 export class AuditFindingsError extends CodedError {
   constructor(open: number) {
@@ -106,17 +117,6 @@ export class RestoreConflictError extends CodedError {
         ? `${what} exists in the cluster. Delete or rename that object first.`
         : `${what} is leaving the cluster. Try again in a moment.`;
     super('RESTORE_CONFLICT', message);
-  }
-}
-
-/** No reconciler has written its status yet. */
-export class StatusMissingError extends CodedError {
-  constructor(namespace: string) {
-    super(
-      'STATUS_MISSING',
-      `No reconciler has written its status to the ConfigMap ingester-status in ${namespace}. Check that one runs, and ` +
-        'kubernetes.namespace. Where the ConfigMap was deleted, apply the manifests of the bundle again: they have it.',
-    );
   }
 }
 

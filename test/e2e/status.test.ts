@@ -95,6 +95,8 @@ describe('ingester status', () => {
     const { reconciler } = bundle();
     const text = await knows('reconciler', { kill: () => reconciler.crash(), heal: () => reconciler.start() });
     assert.match(text, /^MySQL +unknown /m);
+    assert.match(text, /^Which objects are stored is not known: the reconciler has told nothing since /m);
+    assert.doesNotMatch(text, /Every object is stored/);
   });
 
   it('knows a dead webhook', async () => {

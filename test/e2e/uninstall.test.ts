@@ -221,6 +221,21 @@ describe('ingester uninstall', () => {
     assert.deepEqual(restored.metadata.finalizers, [FINALIZER]);
   });
 
+  it('frees every object after the namespace of the bundle was deleted at once, when status says that admission refuses', async () => {
+    await bundle().reconciler.stop();
+    await bundle().webhook.stop();
+    await cluster.kubectl('delete', 'namespace', 'ingester-system', '--timeout=120s');
+    assert.ok((await guarded()) > 0);
+    const { code, stdout, stderr } = await runIngester(bundle(), ['status']);
+    assert.equal(code, 1);
+    assert.match(stdout, /^reconciler +FAILS .*\nMySQL +unknown .*\nadmission +FAILS .*\nquery API +absent /m, stderr);
+    const uninstalled = await runIngester(bundle(), ['uninstall']);
+    assert.equal(uninstalled.code, 0, uninstalled.stderr);
+    assert.match(uninstalled.stderr, /The namespace ingester-system is deleted/);
+    assert.equal(await guarded(), 0);
+    await cluster.apply(aManifest('Model', 'after-uninstall', 'unguarded'));
+  });
+
   /** The service account is another one now. */
   async function renewToken(): Promise<void> {
     const token = await cluster.kubectl('create', 'token', 'ingester-reconciler', '-n', 'ingester-system');

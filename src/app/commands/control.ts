@@ -1,10 +1,10 @@
 import { systemClock } from '../../base/clock.ts';
 import type { Configuration } from '../../config/schema.ts';
-import type { KubeClient } from '../../kube/client.ts';
+import type { KubeClient, ObjectRef } from '../../kube/client.ts';
 import { isKubeError } from '../../kube/errors.ts';
+import { ifFound } from '../../kube/found.ts';
 import { dataOf } from '../../kube/resources.ts';
 import { ingesters, statusOf } from '../../lifecycle/reconcile/reconciler.ts';
-import { StatusMissingError } from '../../sync/errors.ts';
 import {
   controlRef,
   evictionPause,
@@ -17,7 +17,15 @@ import {
 import { type IngesterStatus, STATUS_KEY, type StorageHistoryStatus } from '../../sync/status/status.ts';
 import { historyIn } from '../../sync/status/storage-history.ts';
 import { commandClient } from '../kube-client.ts';
-import { admissionState, confirmedAgeMs, type PartState, queryState, reconcilerState, storageState } from './parts.ts';
+import {
+  admissionState,
+  confirmedAgeMs,
+  type PartState,
+  queryState,
+  reconcilerState,
+  silentReconciler,
+  storageState,
+} from './parts.ts';
 
 /** Lets held deletions go on; gives the breakers that were open. Kinds without an open breaker are let through too. */
 export async function resumeDeletions(
@@ -57,6 +65,11 @@ export interface FullStatus extends IngesterStatus {
   readonly parts: readonly PartState[];
 }
 
+/** What can be said where no reconciler has written its status. */
+export interface PartsStatus {
+  readonly parts: readonly PartState[];
+}
+
 export interface Deciding {
   readonly name: string;
   readonly phase: string;
@@ -79,38 +92,35 @@ async function decidingResources(client: KubeClient, namespace: string): Promise
   }
 }
 
-function statusIn({ [STATUS_KEY]: text }: ReturnType<typeof dataOf>, namespace: string): IngesterStatus {
-  if (text === undefined) throw new StatusMissingError(namespace);
-  return JSON.parse(text) as IngesterStatus;
+function statusIn({ [STATUS_KEY]: text }: ReturnType<typeof dataOf>): IngesterStatus | undefined {
+  return text === undefined ? undefined : (JSON.parse(text) as IngesterStatus);
 }
 
-export async function readStatus(configuration: Configuration): Promise<FullStatus> {
+export async function readStatus(configuration: Configuration): Promise<FullStatus | PartsStatus> {
   const client = commandClient(configuration, systemClock);
   const { namespace } = configuration.kubernetes;
+  const read = async (ref: ObjectRef): Promise<ReturnType<typeof dataOf>> => dataOf(await ifFound(client.get(ref)));
   try {
-    const control = dataOf(await client.get(controlRef(namespace)));
-    const data = dataOf(await client.get(statusRef(namespace)));
-    const read = async (): Promise<IngesterStatus> =>
-      statusIn(dataOf(await client.get(statusRef(namespace))), namespace);
-    const [{ status, ageMs }, admission, query, resources] = await Promise.all([
-      confirmedAgeMs(statusIn(data, namespace), read),
-      admissionState(client, namespace),
-      queryState(configuration),
+    const control = await read(controlRef(namespace));
+    const data = await read(statusRef(namespace));
+    const first = statusIn(data);
+    const others = [admissionState(client, namespace), queryState(configuration)];
+    if (first === undefined) return { parts: [...silentReconciler(namespace), ...(await Promise.all(others))] };
+    const again = async (): Promise<IngesterStatus> => statusIn(await read(statusRef(namespace))) ?? first;
+    const [{ status, ageMs }, resources, ...parts] = await Promise.all([
+      confirmedAgeMs(first, again),
       decidingResources(client, namespace),
+      ...others,
     ]);
-    const evictionPaused = isEvictionPaused(control);
     return {
       ...status,
-      parts: [reconcilerState(status, ageMs), storageState(status, ageMs), admission, query],
+      parts: [reconcilerState(status, ageMs), storageState(status, ageMs), ...parts],
       storageHistory: historyIn(data, systemClock.now()),
       breakers: openBreakers(control),
-      evictionPaused,
+      evictionPaused: isEvictionPaused(control),
       ageMs,
       resources,
     };
-  } catch (error) {
-    if (isKubeError(error, 'NotFound')) throw new StatusMissingError(namespace);
-    throw error;
   } finally {
     await client.close();
   }

@@ -3,9 +3,9 @@ import { sleep, systemClock, within } from '../../base/clock.ts';
 import { messageOf } from '../../base/errors.ts';
 import type { Configuration } from '../../config/schema.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import { isKubeError } from '../../kube/errors.ts';
+import { isKubeError, isNamespaceGone } from '../../kube/errors.ts';
 import { whyUnguarded } from '../../sync/probe.ts';
-import type { IngesterStatus } from '../../sync/status/status.ts';
+import { type IngesterStatus, OLD_MS } from '../../sync/status/status.ts';
 import { StoredObjects } from './stored-objects.ts';
 
 export interface PartState {
@@ -15,13 +15,14 @@ export interface PartState {
   readonly reason: string;
 }
 
-/** The reconciler writes every five or six seconds. Together with the wait for a newer one, 15 seconds at most. */
-export const OLD_MS = 8000;
 /** A part that is there answers the API server within this; the whole answer comes within 15 seconds. */
 const ANSWER_MS = 10_000;
 /** A reconciler that works has written again within this. */
 const WRITTEN_MS = 7000;
 const BETWEEN_LOOKS_MS = 500;
+const ONLY_IT_KNOWS = 'only a reconciler that runs knows';
+/** Which every cluster has. */
+const ANOTHER_NAMESPACE = 'default';
 const never = new AbortController().signal;
 
 export function reconcilerState({ instance, kinds }: IngesterStatus, ageMs: number): PartState {
@@ -38,10 +39,21 @@ export function reconcilerState({ instance, kinds }: IngesterStatus, ageMs: numb
 
 export function storageState({ storage }: IngesterStatus, ageMs: number): PartState {
   if (ageMs > OLD_MS) {
-    return { part: 'MySQL', state: 'unknown', reason: 'only a reconciler that runs knows' };
+    return { part: 'MySQL', state: 'unknown', reason: ONLY_IT_KNOWS };
   }
   if (storage.problem === undefined) return { part: 'MySQL', state: 'works', reason: 'answers the reconciler' };
   return { part: 'MySQL', state: 'fails', reason: `${storage.problem} (since ${storage.since ?? 'the start'})` };
+}
+
+/** Where it has written nothing, or nothing is left of it. */
+export function silentReconciler(namespace: string): readonly PartState[] {
+  const reason =
+    `has written no status to the ConfigMap ${namespace}/ingester-status, so nothing is known of it: it does not run, ` +
+    'kubernetes.namespace is another one, or the ConfigMap was deleted (apply the manifests of the bundle again)';
+  return [
+    { part: 'reconciler', state: 'fails', reason },
+    { part: 'MySQL', state: 'unknown', reason: ONLY_IT_KNOWS },
+  ];
 }
 
 /** By the dry run of a create, so that it is the same for the webhook and for the policies instead of it. */
@@ -50,7 +62,7 @@ export async function admissionState(client: KubeClient, namespace: string): Pro
   try {
     const limit = { clock: systemClock, timeoutMs: ANSWER_MS };
     const silent = (): string => `the API server gave no answer within ${ANSWER_MS / 1000} s`;
-    const reason = await within(limit, () => whyUnguarded(client, namespace), silent);
+    const reason = await within(limit, () => whyUnguardedIn(client, namespace), silent);
     if (reason !== undefined) return { part, state: 'fails', reason };
     return { part, state: 'works', reason: 'new objects get the finalizer' };
   } catch (error) {
@@ -58,6 +70,16 @@ export async function admissionState(client: KubeClient, namespace: string): Pro
     const refused = ['Forbidden', 'NotFound', 'Invalid', 'Refused', 'Unauthorized', 'Conflict'] as const;
     if (!refused.some((each) => isKubeError(error, each))) return { part, state: 'fails', reason };
     return { part, state: 'unknown', reason: `it takes the right to create projects in ${namespace}: ${reason}` };
+  }
+}
+
+/** Where the namespace of the bundle was deleted, admission may be left, and refuses in all the others. */
+async function whyUnguardedIn(client: KubeClient, namespace: string): Promise<string | undefined> {
+  try {
+    return await whyUnguarded(client, namespace);
+  } catch (error) {
+    if (!isNamespaceGone(error)) throw error;
+    return await whyUnguarded(client, ANOTHER_NAMESPACE);
   }
 }
 

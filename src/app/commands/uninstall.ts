@@ -2,6 +2,7 @@ import { UNINSTALL_MARKER } from '../../api/names.ts';
 import { systemClock } from '../../base/clock.ts';
 import type { Configuration } from '../../config/schema.ts';
 import type { KubeClient } from '../../kube/client.ts';
+import { isNamespaceGone } from '../../kube/errors.ts';
 import { configMaps } from '../../kube/resources.ts';
 import { type UninstallProgress, type UninstallResult, uninstall } from '../../sync/uninstall/uninstall.ts';
 import { phaseOf, setPhase } from '../../sync/uninstall/uninstall-marker.ts';
@@ -35,7 +36,10 @@ export async function runUninstall(configuration: Configuration, run: UninstallR
 export async function undoUninstall(configuration: Configuration): Promise<void> {
   const client = commandClient(configuration, systemClock);
   try {
-    await setPhase(client, configuration.kubernetes.namespace, 'active');
+    await setPhase(client, configuration.kubernetes.namespace, 'active').catch((error: unknown) => {
+      // What is not marked is not being uninstalled.
+      if (!isNamespaceGone(error)) throw error;
+    });
   } finally {
     await client.close();
   }

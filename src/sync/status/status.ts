@@ -60,6 +60,9 @@ export interface StorageWentBack {
   readonly missing: string;
 }
 
+/** The reconciler writes every five or six seconds. Together with the wait for a newer one, 15 seconds at most. */
+export const OLD_MS = 8000;
+
 export const STATUS_KEY = 'status.json';
 /** Beside the status, because a process that begins must not overwrite it before it has read it. */
 export const HISTORY_KEY = 'storage-history.json';

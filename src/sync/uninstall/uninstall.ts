@@ -8,14 +8,14 @@ import { isAborted } from '../../base/abort.ts';
 import { type Clock, sleep } from '../../base/clock.ts';
 import { messageOf } from '../../base/errors.ts';
 import type { KubeClient, Resource } from '../../kube/client.ts';
-import { isKubeError } from '../../kube/errors.ts';
+import { isKubeError, isNamespaceGone } from '../../kube/errors.ts';
 import { ifFound } from '../../kube/found.ts';
 import { pagesOf } from '../../kube/pages.ts';
-import { apiServices } from '../../kube/resources.ts';
-import { UninstallStoppedError, UninstallStuckError } from '../errors.ts';
+import { apiServices, deployments } from '../../kube/resources.ts';
+import { UninstallElsewhereError, UninstallStoppedError, UninstallStuckError } from '../errors.ts';
 import { removeFinalizerFrom } from '../finalizer.ts';
 import { inParallel } from '../in-parallel.ts';
-import { setPhase } from './uninstall-marker.ts';
+import { setPhase, type UninstallPhase } from './uninstall-marker.ts';
 
 export interface UninstallProgress {
   /** One line for the user. */
@@ -78,10 +78,13 @@ export async function uninstall(options: UninstallOptions): Promise<UninstallRes
 }
 
 async function uninstallAll(options: UninstallOptions): Promise<UninstallResult> {
-  const { client, namespace, progress, clock } = options;
+  const { namespace, progress, clock } = options;
   const deadline = clock.monotonicMs() + options.timeoutMs;
-  await setPhase(client, namespace, 'uninstalling');
-  progress.note(`Marked as uninstalling (ConfigMap ${namespace}/ingester-uninstall): no object is guarded any more.`);
+  if ((await mark(options, 'uninstalling')) === 'marked') {
+    progress.note(`Marked as uninstalling (ConfigMap ${namespace}/ingester-uninstall): no object is guarded any more.`);
+  } else {
+    progress.note(`The namespace ${namespace} is deleted, and no reconciler is there to be told: going on without it.`);
+  }
   const admissionRemoved = await removeOfBundle(options, admission);
   const registrationsRemoved = await removeOfBundle(options, registrations);
   const pass: Pass = { finalizersRemoved: {}, refusals: new Set() };
@@ -95,9 +98,28 @@ async function uninstallAll(options: UninstallOptions): Promise<UninstallResult>
     if (clock.monotonicMs() > deadline) throw new UninstallStuckError(guarded, [...pass.refusals].at(-1));
     await sleep(clock, BETWEEN_PASSES_MS, options.signal);
   }
-  await setPhase(client, namespace, 'removable');
+  await mark(options, 'removable');
   progress.note('No object is guarded. The bundle may be removed.');
   return { finalizersRemoved: pass.finalizersRemoved, admissionRemoved, registrationsRemoved };
+}
+
+/**
+ * The marker is for a reconciler that runs, and for the deletion protection of its namespace. Where that namespace is deleted there is
+ * neither, but it may also be a wrong name: a bundle elsewhere would guard again what is freed here.
+ */
+async function mark(options: UninstallOptions, phase: UninstallPhase): Promise<'marked' | 'namespace-gone'> {
+  const { client, namespace, signal } = options;
+  try {
+    await setPhase(client, namespace, phase);
+    return 'marked';
+  } catch (error) {
+    if (!isNamespaceGone(error)) throw error;
+    const labelSelector = `${BUNDLE_LABEL}=${BUNDLE_NAME}`;
+    const { items } = await client.list(deployments, { limit: PAGE, labelSelector, metadataOnly: true }, signal);
+    const others = new Set(items.map(({ identity }) => identity.namespace ?? '').filter((each) => each !== namespace));
+    if (others.size > 0) throw new UninstallElsewhereError(namespace, [...others]);
+    return 'namespace-gone';
+  }
 }
 
 /** Found by the label of the bundle. A resource that the server does not know has no objects. */

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { BUNDLE_LABEL, BUNDLE_NAME, FINALIZER } from '../../../src/api/names.ts';
 import { hasFinalizer } from '../../../src/api/object.ts';
 import { KubeError } from '../../../src/kube/errors.ts';
-import { UninstallStoppedError, UninstallStuckError } from '../../../src/sync/errors.ts';
+import { UninstallElsewhereError, UninstallStoppedError, UninstallStuckError } from '../../../src/sync/errors.ts';
 import { uninstall } from '../../../src/sync/uninstall/uninstall.ts';
 import { phaseOf, setPhase } from '../../../src/sync/uninstall/uninstall-marker.ts';
 import { FakeApiServer } from '../../support/fake-api-server.ts';
@@ -192,6 +192,59 @@ describe('uninstall', () => {
         assert.deepEqual([phase(), guarded()], ['removable', []], `call ${at}`);
       }
     }
+  });
+
+  describe('whose namespace was deleted', () => {
+    const gone = [
+      new KubeError(
+        'NotFound',
+        'POST /api/v1/namespaces/ingester-system/configmaps: namespaces "ingester-system" not found',
+      ),
+      new KubeError(
+        'Forbidden',
+        'unable to create new content in namespace ingester-system because it is being terminated',
+      ),
+    ];
+    const withoutNamespace = (error: KubeError) => {
+      const world = setUp();
+      world.api.of('configmaps').create = () => Promise.reject(error);
+      world.models.put(aModel());
+      return world;
+    };
+
+    it('frees every object and takes admission away all the same', async () => {
+      for (const error of gone) {
+        const { api, models, notes, run } = withoutNamespace(error);
+        const labels = { [BUNDLE_LABEL]: BUNDLE_NAME };
+        const metadata = { name: 'ingester-finalizer', namespace: '', uid: 'w', resourceVersion: '1', labels };
+        const webhooks = api.of('mutatingwebhookconfigurations');
+        webhooks.put({ apiVersion: 'v1', kind: 'MutatingWebhookConfiguration', metadata });
+        const { result } = await run();
+        assert.deepEqual(result?.finalizersRemoved, { Model: 1 });
+        assert.deepEqual(models.object(KEY)?.metadata.finalizers, []);
+        assert.equal(webhooks.object('/ingester-finalizer'), undefined);
+        assert.match(notes[0] ?? '', /^The namespace ingester-system is deleted/);
+      }
+    });
+
+    it('does nothing where the bundle is in another namespace, which it names', async () => {
+      for (const error of gone) {
+        const { api, models, run } = withoutNamespace(error);
+        const labels = { [BUNDLE_LABEL]: BUNDLE_NAME };
+        const metadata = { name: 'ingester-reconciler', namespace: 'renamed', uid: 'd', resourceVersion: '1', labels };
+        api.of('deployments').put({ apiVersion: 'apps/v1', kind: 'Deployment', metadata });
+        const { error: refused } = await run();
+        assert.ok(refused instanceof UninstallElsewhereError);
+        assert.match(refused.message, /the bundle is in renamed: nothing was done/);
+        assert.deepEqual(models.object(KEY)?.metadata.finalizers, [FINALIZER]);
+      }
+    });
+
+    it('is not taken for deleted where a right is missing', async () => {
+      const { models, run } = withoutNamespace(new KubeError('Forbidden', 'cannot create resource "configmaps"'));
+      assert.ok((await run()).error instanceof KubeError);
+      assert.deepEqual(models.object(KEY)?.metadata.finalizers, [FINALIZER]);
+    });
   });
 
   it('can be undone, and a missing marker means that no uninstall is under way', async () => {

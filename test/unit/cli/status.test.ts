@@ -1,0 +1,80 @@
+// The text of `ingester status`, and what it says of parts.
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { FullStatus } from '../../../src/app/commands/control.ts';
+import { admissionState, silentReconciler } from '../../../src/app/commands/parts.ts';
+import { PartFailsError, statusText } from '../../../src/cli/status.ts';
+import { KubeError } from '../../../src/kube/errors.ts';
+import { FakeApiServer } from '../../support/fake-api-server.ts';
+
+const status = (more: Partial<FullStatus> = {}): FullStatus => ({
+  ...{ at: '2026-01-01T00:00:00Z', instance: 'reconciler-1', storage: {}, kinds: [], spooled: 0 },
+  ...{ failingObjects: { count: 0, listed: [] }, storageHistory: undefined, breakers: [], evictionPaused: false },
+  ...{ ageMs: 4000, resources: [], parts: [] },
+  ...more,
+});
+const failing = {
+  count: 1,
+  listed: [
+    {
+      ...{ kind: 'Model', namespace: 'ml', name: 'm1', since: '2026-01-01T00:00:00Z', attempts: 2 },
+      ...{ code: 'ROW_REFUSED', message: 'too long' },
+    },
+  ],
+};
+
+describe('the text of ingester status', () => {
+  it('says that every object is stored only as long as a reconciler tells', () => {
+    assert.match(statusText(status()), /^Every object is stored\.$/m);
+    const old = statusText(status({ ageMs: 9000 }));
+    assert.doesNotMatch(old, /Every object/);
+    assert.match(
+      old,
+      /^Which objects are stored is not known: the reconciler has told nothing since 2026-01-01T00:00:00Z\.$/m,
+    );
+  });
+
+  it('lists what could not be dealt with, and whether that is still so is not known from an old report', () => {
+    const line = /^ {2}Model ml\/m1 since /m;
+    assert.match(statusText(status({ failingObjects: failing })), /^1 objects cannot be dealt with:$/m);
+    const old = statusText(status({ failingObjects: failing, ageMs: 9000 }));
+    assert.match(old, line);
+    assert.match(old, /^Which objects are stored is not known: .* Then 1 objects could not be dealt with:$/m);
+  });
+});
+
+describe('the parts of ingester status', () => {
+  it('are told without the word of a reconciler, which fails then', () => {
+    const [reconciler, storage] = silentReconciler('ingester-system');
+    assert.deepEqual([reconciler?.state, storage?.state], ['fails', 'unknown']);
+    assert.match(reconciler?.reason ?? '', /no status to the ConfigMap ingester-system\/ingester-status/);
+  });
+
+  it('say where to look with no more than kubectl', () => {
+    const parts = (['reconciler', 'MySQL', 'admission', 'query API'] as const).map((part) => {
+      return { part, state: 'fails' as const, reason: 'because' };
+    });
+    for (const part of parts) {
+      const { message } = new PartFailsError([part], 'renamed');
+      assert.match(message, new RegExp(`${part.part}: because \\(look: kubectl .*; runbook Ingester[A-Za-z]+\\)`));
+      if (part.part !== 'query API') assert.match(message, / -n renamed/);
+    }
+  });
+
+  it('has admission asked in another namespace where that of the bundle was deleted', async () => {
+    const gone = [
+      new KubeError('NotFound', 'namespaces "ingester-system" not found'),
+      new KubeError('Forbidden', 'forbidden: unable to create new content because it is being terminated'),
+    ];
+    for (const error of gone) {
+      const api = new FakeApiServer();
+      api.create = (_resource, namespace) =>
+        Promise.reject(namespace === 'default' ? new KubeError('Unavailable', 'failed calling webhook') : error);
+      assert.deepEqual(await admissionState(api, 'ingester-system'), {
+        part: 'admission',
+        state: 'fails',
+        reason: 'failed calling webhook',
+      });
+    }
+  });
+});
