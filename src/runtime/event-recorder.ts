@@ -5,13 +5,16 @@
 //
 // The same thing happening again is one Event with a count. Its first repeat is written at once, so that it can be seen
 // to repeat; later ones are counted and written once in a while, and when the series ends.
+//
+// The API server takes no event in a namespace that is being deleted. What is to be told there is told of the namespace
+// itself, whose events are in `default`: one series for each reason, with the note of the first object.
 import type { KubernetesObject } from '../api/object.ts';
 import { isAborted, onAbort } from '../base/abort.ts';
 import { backoffMs } from '../base/backoff.ts';
 import { type Clock, sleep } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import type { KubeClient } from '../kube/client.ts';
-import { isKubeError, KubeError } from '../kube/errors.ts';
+import { isKubeError, isNamespaceTerminating, KubeError } from '../kube/errors.ts';
 import { events } from '../kube/resources.ts';
 import { namespaceOf, newEvent, type ObjectEvent, type Reporter, seriesKey, seriesPatch } from './event-series.ts';
 
@@ -48,6 +51,10 @@ const ATTEMPTS = 5;
 const REFRESH_MS = 60_000;
 /** A series that has not gone on for so long has ended. */
 const FINISH_MS = 6 * 60_000;
+/** How long a namespace is taken for one that is being deleted, before an event in it is tried again. */
+const LEAVING_MS = 60_000;
+/** Namespaces that are taken so; beyond them all are tried again. */
+const LEAVING_LIMIT = 1000;
 const backoff = { baseMs: 1000, capMs: 10_000, jitter: 1 };
 
 export class EventRecorder {
@@ -57,6 +64,8 @@ export class EventRecorder {
   readonly #options: EventRecorderOptions;
   readonly #series = new Map<string, Series>();
   readonly #queue: Series[] = [];
+  /** Namespaces that are being deleted, and until when that is believed. */
+  readonly #leaving = new Map<string, number>();
   #wake: () => void = () => undefined;
   #cancelRefresh: (() => void) | undefined;
   #dropped = 0;
@@ -133,11 +142,20 @@ export class EventRecorder {
   /** False when the API server cannot be reached. */
   async #write(series: Series, signal: AbortSignal): Promise<boolean> {
     series.queued = false;
+    if (this.#isLeaving(series)) {
+      this.#tellOfNamespace(series);
+      return true;
+    }
     for (let attempt = 0; ; attempt += 1) {
       try {
         await this.#send(series);
         return true;
       } catch (error) {
+        if (isNamespaceTerminating(error)) {
+          this.#leaves(namespaceOf(series.object));
+          this.#tellOfNamespace(series);
+          return true;
+        }
         const canHelp = isKubeError(error, 'Unavailable') || isKubeError(error, 'TooManyRequests');
         if (!canHelp || attempt + 1 >= ATTEMPTS || isAborted(signal)) {
           this.#drop('An event could not be written', error);
@@ -147,6 +165,28 @@ export class EventRecorder {
         await sleep(this.#options.clock, Math.max(asked, backoffMs(backoff, attempt)), signal);
       }
     }
+  }
+
+  #leaves(namespace: string): void {
+    if (this.#leaving.size >= LEAVING_LIMIT) this.#leaving.clear();
+    this.#leaving.set(namespace, this.#options.clock.monotonicMs() + LEAVING_MS);
+  }
+
+  #isLeaving({ object }: Series): boolean {
+    const until = this.#leaving.get(namespaceOf(object));
+    if (until === undefined) return false;
+    if (this.#options.clock.monotonicMs() < until) return true;
+    this.#leaving.delete(namespaceOf(object));
+    return false;
+  }
+
+  #tellOfNamespace(series: Series): void {
+    const { object, event, count } = series;
+    series.written = count;
+    this.record(namespaceObject(namespaceOf(object)), {
+      ...event,
+      note: `${object.kind} ${object.metadata.name}: ${event.note}`,
+    });
   }
 
   async #send(series: Series): Promise<void> {
@@ -222,4 +262,9 @@ export class EventRecorder {
 function identityOf({ apiVersion, kind, metadata }: KubernetesObject): KubernetesObject {
   const { namespace, name, uid, resourceVersion } = metadata;
   return { apiVersion, kind, metadata: { namespace, name, uid, resourceVersion } };
+}
+
+/** As far as an event names it: without its uid, which takes the right to read namespaces. */
+function namespaceObject(name: string): KubernetesObject {
+  return { apiVersion: 'v1', kind: 'Namespace', metadata: { namespace: '', name, uid: '', resourceVersion: '' } };
 }

@@ -50,7 +50,60 @@ function setUp(more: Partial<EventRecorderOptions> = {}) {
 
 const unavailable = (call: string) => ({ call, error: new KubeError('Unavailable', 'connection refused') });
 
+/** Refuses events in the namespace `ns` as the API server does while it is being deleted, and keeps what it is asked for. */
+function leavingNamespace() {
+  const asked: { readonly namespace: string; readonly body: Record<string, unknown> }[] = [];
+  const server = new FakeKubeClient();
+  let leaving = true;
+  const client: EventRecorderOptions['client'] = {
+    create: (resource, namespace, object) => {
+      asked.push({ namespace, body: object as Record<string, unknown> });
+      if (leaving && namespace === 'ns') {
+        const message = 'unable to create new content in namespace ns because it is being terminated';
+        return Promise.reject(new KubeError('Forbidden', message));
+      }
+      return server.create(resource, namespace, object);
+    },
+    mergePatch: (ref, patch) => server.mergePatch(ref, patch),
+  };
+  return { client, asked, end: () => (leaving = false) };
+}
+
 describe('EventRecorder', () => {
+  it('tells of a namespace that is being deleted what it cannot tell in it, as one Event however many objects wait', async () => {
+    const { client, asked, end: namespaceIsBack } = leavingNamespace();
+    let dropped = 0;
+    const { recorder, clock, end } = setUp({ client, onDropped: () => (dropped += 1) });
+    const blocked: ObjectEvent = {
+      type: 'Warning',
+      reason: 'TerminatingBlocked',
+      action: 'Delete',
+      note: 'MySQL is down',
+    };
+    for (let object = 0; object < 50; object += 1) recorder.record(model(`m${object}`), blocked);
+    await settle();
+    assert.deepEqual(
+      asked.map(({ namespace }) => namespace),
+      ['ns', 'default'],
+    );
+    const { regarding, reason, note } = asked[1]?.body ?? {};
+    assert.deepEqual(
+      [regarding, reason, note],
+      [
+        { apiVersion: 'v1', kind: 'Namespace', name: 'ns', uid: '', resourceVersion: '' },
+        'TerminatingBlocked',
+        'Model m0: MySQL is down',
+      ],
+    );
+    assert.deepEqual([dropped, recorder.dropped], [0, 0]);
+    namespaceIsBack();
+    await clock.advance(60_000);
+    recorder.record(model('later'), blocked);
+    await settle();
+    assert.deepEqual([asked.at(-1)?.namespace, asked.length], ['ns', 3], 'the name of a namespace may come back');
+    await end();
+  });
+
   it('writes an Event of events.k8s.io about the object', async () => {
     const { recorder, events, end } = setUp();
     recorder.record(model('a'), evicted);
