@@ -164,7 +164,7 @@ function aMigration() {
 }
 
 describe('the rights of the lifecycle controller', () => {
-  it('are none on Secrets, none outside of its namespace, and none by a wildcard', () => {
+  it('are none on Secrets, none by a wildcard, and outside of its namespace only to ask who may read metrics', () => {
     const text = readFileSync(join(root, 'config/components/lifecycle/rbac.yaml'), 'utf8');
     const manifests = parseAllDocuments(text).map((document) => document.toJS() as Readonly<Record<string, unknown>>);
     const rules = manifests.flatMap(({ rules: some = [] }) => some as readonly object[]);
@@ -172,8 +172,13 @@ describe('the rights of the lifecycle controller', () => {
     assert.doesNotMatch(JSON.stringify(rules), /"secrets"|\*|serviceaccounts|"roles|rolebindings/);
     assert.deepEqual(
       manifests.map(({ kind }) => kind),
-      ['ServiceAccount', 'Role', 'RoleBinding'],
+      ['ServiceAccount', 'Role', 'RoleBinding', 'ClusterRoleBinding'],
     );
+    assert.deepEqual(manifests.at(-1)?.['roleRef'], {
+      apiGroup: 'rbac.authorization.k8s.io',
+      kind: 'ClusterRole',
+      name: 'system:auth-delegator',
+    });
   });
 });
 
