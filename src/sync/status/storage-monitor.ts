@@ -74,7 +74,8 @@ export class StorageMonitor {
 
   async #check(): Promise<void> {
     const { storage, kinds, logger, onRecovered, clock } = this.#options;
-    this.#asked = { since: clock.now(), sinceMs: clock.monotonicMs() };
+    const asked = { since: clock.now(), sinceMs: clock.monotonicMs() };
+    this.#asked = asked;
     try {
       await storage.check(kinds).finally(() => (this.#asked = undefined));
       if (this.#problem === undefined) return;
@@ -90,7 +91,8 @@ export class StorageMonitor {
       if (!this.#told.has(problem)) logger.error({ err: error }, 'Metadata storage cannot be used; waiting for it');
       this.#told.add(problem);
       this.#problem = problem;
-      this.#since ??= clock.now();
+      // A question that was not answered began when it was asked: what was said of its silence goes on.
+      this.#since ??= asked.since;
       if (isOutage(error)) this.#away ??= { since: clock.now(), sinceMs: clock.monotonicMs() };
       else this.#away = undefined;
     }
