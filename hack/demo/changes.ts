@@ -12,6 +12,9 @@ export const MOST = 5;
 const MODELS = 'models.michelangelo.api';
 const labels = { demo: 'small-changes' };
 
+/** What for is not known here: MySQL may be down, and the reconciler may be gone. */
+const WAITING = `${MOST} deleted models wait; "kubectl ingester status" says for what`;
+
 export interface ChangedModel {
   readonly metadata: { readonly name: string; readonly deletionTimestamp?: string };
 }
@@ -46,7 +49,7 @@ async function makeChange(access: DemoCluster['access'], name: string): Promise<
   const listed = await run(list);
   if (listed.code !== 0) return listed;
   const change = nextChange((JSON.parse(listed.stdout) as { readonly items: readonly ChangedModel[] }).items);
-  if (change === 'wait') return { code: 0, stdout: `${MOST} deleted models wait for MySQL`, stderr: '' };
+  if (change === 'wait') return { code: 0, stdout: WAITING, stderr: '' };
   if (change === 'create') {
     const spec = { algorithm: 'xgboost', description: 'A small change of the demo' };
     const model = { apiVersion: 'michelangelo.api/v2', kind: 'Model', metadata: { name, namespace: NS, labels }, spec };
