@@ -17,10 +17,17 @@ export function storageEnabled(configuration: Configuration): boolean {
   ]);
 }
 
+const WHERE_IT_IS =
+  "This command takes the reconciler's configuration, by --config or variables such as INGESTER_MYSQL_HOST. The cluster has it " +
+  'in the ConfigMap that the Deployment ingester-reconciler names, and in the Secret ingester-mysql. To run it there: ' +
+  'kubectl exec -n ingester-system deployment/ingester-reconciler -- ingester --config /etc/ingester/config/config.yaml ' +
+  '<command>; where no such pod runs, see docs/operations.md#inside-the-cluster';
+
 /** Throws where there is no database to work on; `why` says what a command would do with it. */
 export function requireStorage(configuration: Configuration, why: string): void {
   if (storageEnabled(configuration)) return;
   throw new ConfigurationError('metadata storage is off', [
     { path: 'metadataStorage.enableMetadataStorage', message: `set it to true: ${why}` },
+    { path: '', message: WHERE_IT_IS },
   ]);
 }
