@@ -79,6 +79,12 @@ for (const { flavour, uninstall, skip } of runs) {
       await isStored('after-upgrade');
     });
 
+    it('operations.md runs commands that ask MySQL inside the cluster', async () => {
+      const told = await user.sh(commandsOf('operations.md', 'Inside the cluster'));
+      assert.match(told, /^The database belongs to this cluster: /m);
+      assert.match(told, /^Model\b/m);
+    });
+
     it('install.md puts the query API into an overlay', async () => {
       const [overlay, apply] = blocksIn('install.md', 'Your overlay');
       const [unit] = blocksIn('gitops.md', 'Your repository');
