@@ -33,12 +33,13 @@ export async function handOver(stage: Stage, narrator: Narrator, stop: AbortCont
 
 function explain({ address, cluster, commands }: Stage, narrator: Narrator): void {
   narrator.chapter('It is yours');
-  narrator.say(`Everything took ${narrator.seconds()} s. The page is here; it needs no login:`);
+  narrator.say(`Everything took ${narrator.seconds()} s. The page is here; it needs no login, and only reads:`);
   narrator.output(address);
   narrator.say('Three commands, for another terminal:');
   for (const { line } of commands) narrator.command(line);
-  narrator.say(`After this line kubectl, its plugin and the commands of docs/query.md work there, in namespace ${NS}:`);
+  narrator.say('After this line kubectl and its plugin work there, and restore and delete what the page shows:');
   narrator.output(`export PATH='${binOf(cluster.access)}':"$PATH"`);
+  narrator.say(`The objects are in namespace ${NS}: add -n ${NS}, also to the commands of docs/query.md.`);
   narrator.say(`Every few seconds a model comes or goes, and at most ${MOST} stay: reload the page to see them.`);
   const keys = 'Press m to stop MySQL and to start it again, q or Ctrl-C to end everything.';
   narrator.say(process.stdin.isTTY ? keys : 'It stays up until Ctrl-C.');

@@ -29,7 +29,7 @@ async function outputs(): Promise<readonly Output[]> {
   const manifests = manifestOutputs(allKinds, await openFieldsOf(allKinds.filter((kind) => !kind.optional)));
   const admission = [...manifests, ...removalOutputs(allKinds)].filter(({ path }) => ADMISSION.test(path));
   return [
-    ...(await protoOutputs()),
+    ...(await protoOutputs(allKinds)),
     ...(await crdOutputs(allKinds)),
     ingesterCrdOutput(),
     ...lifecycleOutputs(),

@@ -15,6 +15,8 @@ export interface IndexedColumn {
   readonly length?: number;
   /** Name of the enum's value 0, for `enum` only. */
   readonly zero?: string;
+  /** Names of all its values, for `enum` only; undefined where they are not known. */
+  readonly values?: readonly string[];
 }
 
 const DEFAULT_LENGTH = 255;

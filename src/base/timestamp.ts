@@ -40,6 +40,20 @@ function wholeNumber(value: unknown): number {
   return Number.isInteger(number) ? Number(number) + 0 : Number.NaN;
 }
 
+/** What `momentOf` takes, for messages. */
+export const MOMENT_FORMS = 'a time such as 2026-01-31T12:00:00Z, or a day in UTC such as 2026-01-31';
+
+/** Whether the text is a day, such as `2026-01-31`, that exists. */
+export function isDay(text: string): boolean {
+  return /^\d{4}-\d\d-\d\d$/.test(text) && momentOf(text) !== undefined;
+}
+
+/** In UTC, of an RFC 3339 time or of a day, which stands for its beginning; undefined for anything else. */
+export function momentOf(text: string): string | undefined {
+  const time = parseTimestamp(/^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T00:00:00Z` : text);
+  return time && formatTimestamp(time);
+}
+
 /** UTC with the shortest exact fraction. Undefined out of range: no RFC 3339 text exists for it. */
 export function formatTimestamp(timestamp: Timestamp): string | undefined {
   if (!isTimeInRange(timestamp)) return undefined;

@@ -17,6 +17,13 @@ export function kindOption(text: string, before: readonly string[] = []): readon
 }
 
 function unknown(text: string): string {
-  const known = kindNames.map(({ plural }) => plural).join(', ');
-  return `There is no kind "${text.slice(0, 100)}"; there are ${known}`;
+  if (text.includes(',')) return `"${text.slice(0, 100)}" is several kinds, and one is asked for here`;
+  return `There is no kind "${text.slice(0, 100)}"; ${KINDS}`;
 }
+
+const plurals = (names: readonly KindName[]): string => names.map(({ plural }) => plural).join(', ');
+
+/** For messages. Which of the optional ones are there, the cluster knows. */
+export const KINDS: string =
+  `there are ${plurals(kindNames.filter(({ optional }) => !optional))}, ` +
+  `and where they are ingested ${plurals(kindNames.filter(({ optional }) => optional))}`;

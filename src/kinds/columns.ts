@@ -1,5 +1,7 @@
 // The vocabulary of the catalogue: each function is one way the original indexes a field.
 import type { ColumnIndex, FieldRule, IndexedColumn, PrintColumn, VersionField } from '../api/kind.ts';
+import { ownValue } from '../base/json.ts';
+import { enumValues } from './generated/enum-values.ts';
 
 export function text(name: string, path: string, length?: number): ColumnIndex {
   const column: IndexedColumn = { name, path: path.split('.'), type: 'string' };
@@ -19,7 +21,9 @@ export function time(name: string, path: string): ColumnIndex {
 }
 
 export function enumName(name: string, path: string, zero: string): ColumnIndex {
-  return [{ name, path: path.split('.'), type: 'enum', zero }];
+  const column: IndexedColumn = { name, path: path.split('.'), type: 'enum', zero };
+  const values = ownValue(enumValues, zero);
+  return [values === undefined ? column : { ...column, values }];
 }
 
 /** A ResourceIdentifier: two columns, one composite key. */

@@ -4,9 +4,13 @@
 import type { KindDefinition } from '../api/kind.ts';
 import { catalogue } from './catalogue.ts';
 
-export type KindName = Pick<KindDefinition, 'kind' | 'plural'>;
+export type KindName = Pick<KindDefinition, 'kind' | 'plural' | 'optional'>;
 
-export const kindNames: readonly KindName[] = catalogue.map(({ kind, plural }) => ({ kind, plural }));
+export const kindNames: readonly KindName[] = catalogue.map(({ kind, plural, optional }) => ({
+  kind,
+  plural,
+  optional,
+}));
 
 const known: ReadonlySet<string> = new Set(kindNames.map(({ kind }) => kind));
 

@@ -1,5 +1,6 @@
 // The query parameters of a read, as Kubernetes spells them, and the few that Kubernetes lacks. A parameter that is not
 // known, or means nothing where it is given, is refused: ignoring it would answer another question than was asked.
+import { MOMENT_FORMS, momentOf } from '../base/timestamp.ts';
 import type { Condition, FieldValue, LabelRequirement, Order } from '../storage/list-query.ts';
 import { escapedPattern } from '../storage/list-query.ts';
 import { splitOwners } from '../storage/owners.ts';
@@ -264,11 +265,10 @@ export const rangeNames: readonly string[] = ranges.map(({ name }) => name);
 /** Ranges of time, each from its beginning up to, but not including, its end. */
 export function timeRanges(valueOf: (name: string) => string | undefined): readonly Condition[] {
   return ranges.flatMap(({ name, field, operator }) => {
-    const value = valueOf(name);
-    if (value === undefined) return [];
-    if (!/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/.test(value) || Number.isNaN(Date.parse(value))) {
-      throw new QueryError('BadRequest', `${name} is a time in UTC, such as 2026-01-31T12:00:00Z`);
-    }
+    const given = valueOf(name);
+    if (given === undefined) return [];
+    const value = momentOf(given);
+    if (value === undefined) throw new QueryError('BadRequest', `${name} is ${MOMENT_FORMS}`);
     return [{ field, operator, value }];
   });
 }

@@ -1,5 +1,5 @@
 // A merge patch (RFC 7386) of a stored object: it changes labels and annotations, and nothing else of the object. Pure.
-import { LAST_APPLIED_ANNOTATION, SYSTEM_PREFIX } from '../api/names.ts';
+import { GROUP, LAST_APPLIED_ANNOTATION, SYSTEM_PREFIX, VERSION } from '../api/names.ts';
 import { isJsonObject, type JsonObject } from '../base/json.ts';
 import { QueryError } from './errors.ts';
 import { STORED_GROUP, STORED_GROUP_VERSION } from './names.ts';
@@ -7,7 +7,10 @@ import type { ObjectTarget } from './paths.ts';
 import type { MapPatch, MetadataPatch } from './write-port.ts';
 
 /** Keys that the program writes itself, exist in answers only, or repeat the whole object. */
-const reserved = [SYSTEM_PREFIX, `${STORED_GROUP}/`, LAST_APPLIED_ANNOTATION];
+const reserved = [SYSTEM_PREFIX, `${STORED_GROUP}/`];
+const APPLIED =
+  `what is stored cannot be applied: apply it with apiVersion: ${GROUP}/${VERSION} to an object in the cluster, ` +
+  'restore it first, or use kubectl label and annotate';
 
 /** Throws a QueryError with everything that is wrong. What says again which object it is, is checked. */
 export function parseMetadataPatch(body: unknown, target: Omit<ObjectTarget, 'type'>): MetadataPatch {
@@ -68,7 +71,8 @@ function mapIn(metadata: JsonObject, key: 'labels' | 'annotations', problems: st
   const entries = Object.entries(objectIn(map, `metadata.${key}`, problems));
   for (const [name, value] of entries) {
     const shown = `metadata.${key} ${JSON.stringify(name.slice(0, 100))}`;
-    if (reserved.some((prefix) => name.startsWith(prefix))) problems.push(`${shown} is not changed by users`);
+    if (name === LAST_APPLIED_ANNOTATION) problems.push(APPLIED);
+    else if (reserved.some((prefix) => name.startsWith(prefix))) problems.push(`${shown} is not changed by users`);
     if (value !== null && typeof value !== 'string') problems.push(`${shown} is a text, or null to remove it`);
   }
   return Object.fromEntries(entries) as MapPatch;

@@ -1,8 +1,10 @@
 // Requests for resources of one cluster: finds the handler of the path and the method.
 
+import { GROUP, VERSION } from '../api/names.ts';
 import type { Context } from './context.ts';
 import { QueryError } from './errors.ts';
 import { isWatch, refuseParameters } from './list-request.ts';
+import { STORED_GROUP_VERSION } from './names.ts';
 import { ObjectEvents } from './object-events.ts';
 import type { QueryAppOptions } from './options.ts';
 import type { CollectionTarget, ObjectTarget, Target } from './paths.ts';
@@ -103,7 +105,7 @@ function refuseMethod(method: string, target: ResourceTarget): void {
   if (methods[target.type].includes(method)) return;
   const advice =
     target.type === 'object' || target.type === 'list'
-      ? `stored objects are neither created nor replaced here: ${method} the object in michelangelo.api`
+      ? `stored objects are neither created nor replaced here: write apiVersion: ${GROUP}/${VERSION} in place of ${STORED_GROUP_VERSION}`
       : `this path takes ${methods[target.type].join(' and ')}`;
   throw new QueryError('MethodNotAllowed', advice, 'kind' in target ? { plural: target.kind.plural } : {});
 }

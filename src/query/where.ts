@@ -32,10 +32,14 @@ function treeOf(expression: string): CelNode {
   try {
     return parseCelTree(expression);
   } catch (error) {
-    if (error instanceof CelError) throw wrong([error.message]);
+    if (error instanceof CelError) throw wrong([error.message, ...(LONE_EQUALS.test(expression) ? [EQUALS] : [])]);
     throw error;
   }
 }
+
+/** Outside of texts in quotes, as far as it is written simply. */
+const LONE_EQUALS = /^(?:[^"'=!<>]|"[^"]*"|'[^']*'|[=!<>]=|[!<>](?!=))*=(?!=)/;
+const EQUALS = 'write == for "is equal to"';
 
 function wrong(problems: readonly string[]): QueryError {
   return new QueryError('BadRequest', `where: ${problems.join('; ')}. It is a CEL expression such as ${EXAMPLE}`);
@@ -136,7 +140,8 @@ class WhereReader {
   #field(node: CelNode): string | undefined {
     const field = fieldOf(node);
     if (field === undefined) this.#wrong(node, 'expected a field such as spec.algorithm');
-    else if (field.startsWith('metadata.labels.')) this.#wrong(node, 'labels are asked for by labelSelector');
+    else if (field.startsWith('metadata.labels.'))
+      this.#wrong(node, 'labels are asked for by labelSelector, -l of kubectl and the plugin');
     return field?.startsWith('metadata.labels.') ? undefined : field;
   }
 

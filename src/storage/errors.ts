@@ -100,6 +100,13 @@ export class QueryUnsupportedError extends CodedError {
   }
 }
 
+/** A field was compared with what it never holds. The answer would be empty, and look like one. */
+export class FieldValueError extends QueryUnsupportedError {
+  constructor(field: string, value: string, expected: string) {
+    super(`${field.slice(0, 100)} is never "${value.slice(0, 100)}"; it is ${expected}`, []);
+  }
+}
+
 /** A selector that is not written as Kubernetes writes them. */
 export class SelectorInvalidError extends CodedError {
   constructor(kind: 'label' | 'annotation' | 'field', what: string, at: number) {

@@ -3,6 +3,7 @@
 import type { KindDefinition } from '../api/kind.ts';
 import type { FieldError } from '../base/errors.ts';
 import { ownValue } from '../base/json.ts';
+import { MOMENT_FORMS, momentOf } from '../base/timestamp.ts';
 import { QueryParametersInvalidError, QueryTemplateUnknownError } from './errors.ts';
 import type { Condition, FieldCondition, FieldValue, LabelRequirement, ListQuery } from './list-query.ts';
 import { holesOf, isHole, parseQueryTemplates } from './query-template.ts';
@@ -61,8 +62,9 @@ const isType: Readonly<Record<TemplateParameter['type'], (value: FieldValue) => 
   string: (value) => typeof value === 'string' && value.length <= 1024,
   int: (value) => /^-?\d{1,10}$/.test(String(value)),
   bool: (value) => /^(?:true|false)$/.test(String(value)),
-  time: (value) => /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z$/.test(String(value)),
+  time: (value) => momentOf(String(value)) !== undefined,
 };
+const typeNames = { string: 'string', int: 'int', bool: 'bool', time: `time: expected ${MOMENT_FORMS}` } as const;
 const MOST_VALUES = 256;
 
 function valueErrors({ parameters = {} }: QueryTemplate, values: ParameterValues): readonly FieldError[] {
@@ -85,10 +87,10 @@ function valueError(
   if (typeof value === 'object') {
     if (list === 'no') return `expected one ${type}, not a list`;
     if (value.length > MOST_VALUES) return `more than ${MOST_VALUES} values`;
-    return value.every(isType[type]) ? undefined : `not every value is a ${type}`;
+    return value.every(isType[type]) ? undefined : `not every value is a ${typeNames[type]}`;
   }
   if (list === 'yes') return `expected a list of ${type}`;
-  return isType[type](value) ? undefined : `is no ${type}`;
+  return isType[type](value) ? undefined : `is no ${typeNames[type]}`;
 }
 
 function valueOf(values: ParameterValues, name: string): FieldValue | readonly FieldValue[] | undefined {

@@ -101,6 +101,16 @@ export class NothingStoredError extends CodedError {
   }
 }
 
+/** A restore needs the namespace, which nothing brings back. */
+export class RestoreNamespaceMissingError extends CodedError {
+  constructor(namespace: string) {
+    super(
+      'RESTORE_NAMESPACE_MISSING',
+      `The cluster has no namespace ${namespace}. Create it ("kubectl create namespace ${namespace}"), then restore again.`,
+    );
+  }
+}
+
 /** A restore was asked for an object that is in the cluster. */
 export class NotRestorableError extends CodedError {
   constructor(what: string, state: string) {
@@ -114,7 +124,7 @@ export class RestoreConflictError extends CodedError {
     const what = holder === undefined ? name : `${name} (uid ${holder.uid})`;
     const message =
       holder?.deletionTimestamp === undefined
-        ? `${what} exists in the cluster. Delete or rename that object first.`
+        ? `${what} exists in the cluster, and a restore replaces nothing. Delete that object first.`
         : `${what} is leaving the cluster. Try again in a moment.`;
     super('RESTORE_CONFLICT', message);
   }

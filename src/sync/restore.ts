@@ -13,6 +13,7 @@ import {
 } from '../api/names.ts';
 import type { KubernetesObject } from '../api/object.ts';
 import { asReceived } from '../api/storable.ts';
+import { messageOf } from '../base/errors.ts';
 import { isJsonObject, type JsonObject, valueAt } from '../base/json.ts';
 import { parseLossless } from '../base/lossless-json.ts';
 import type { KubeClient, ObjectRef, Resource } from '../kube/client.ts';
@@ -20,7 +21,12 @@ import { isKubeError } from '../kube/errors.ts';
 import { ifFound } from '../kube/found.ts';
 import type { Incarnation, MetadataStorage, StoredObject } from '../storage/metadata-storage.ts';
 import { openObject, REDACTED, type SensitiveValues } from '../storage/sensitive.ts';
-import { NothingStoredError, NotRestorableError, RestoreConflictError } from './errors.ts';
+import {
+  NothingStoredError,
+  NotRestorableError,
+  RestoreConflictError,
+  RestoreNamespaceMissingError,
+} from './errors.ts';
 
 export interface RestoreRequest {
   readonly kind: KindDefinition;
@@ -35,8 +41,8 @@ export interface RestoreRequest {
 }
 
 export interface Restored {
-  readonly outcome: 'would be restored' | 'restored';
-  /** Of the new object; undefined for a dry run. */
+  readonly outcome: 'would be restored' | 'restored' | 'was restored already';
+  /** Of the new object; undefined where a dry run would make it. */
   readonly uid: string | undefined;
   readonly restoredFrom: string;
   /** Paths that MySQL never had, and that have to be set by hand. */
@@ -64,20 +70,28 @@ export async function restore(request: RestoreRequest, parts: RestoreParts): Pro
   const { namespace, name } = stored;
   const ref: ObjectRef = { resource, namespace, name };
   const live = await ifFound(client.get(ref));
-  if (stored.state === 'evicting' && live?.metadata.uid === stored.uid)
-    throw new NotRestorableError(`${request.kind.kind} ${namespace}/${name}`, stored.state);
-  const begun = live?.metadata.annotations?.[RESTORED_FROM_ANNOTATION] === stored.uid;
-  if (live !== undefined && !begun) throw new RestoreConflictError(`${namespace}/${name}`, live.metadata);
+  if (live !== undefined) refuseOther(request.kind, stored, live);
   const facts = { restoredFrom: stored.uid, missing, dropped };
   const asked = annotated(manifest, {
     [REQUESTED_BY_ANNOTATION]: request.requestedBy,
     [ALLOW_ARCHIVED_NAME_ANNOTATION]: beside?.uid,
   });
   if (live === undefined) await create(client, ref, asked, { dryRun: true });
+  else if (!lacksStatus(live, object['status']))
+    return { outcome: 'was restored already', uid: live.metadata.uid, ...facts };
   if (request.dryRun) return { outcome: 'would be restored', uid: undefined, ...facts };
   const restored = live ?? (await create(client, ref, asked, { dryRun: false }));
   await restoreStatus(client, ref, restored, object['status']);
   return { outcome: 'restored', uid: restored.metadata.uid, ...facts };
+}
+
+/** What has the name may be what an earlier restore made, and nothing else. */
+function refuseOther({ kind }: KindDefinition, stored: StoredObject, { metadata }: KubernetesObject): void {
+  const { uid, namespace, name } = stored;
+  if (stored.state === 'evicting' && metadata.uid === uid)
+    throw new NotRestorableError(`${kind} ${namespace}/${name}`, stored.state);
+  if (metadata.annotations?.[RESTORED_FROM_ANNOTATION] !== uid)
+    throw new RestoreConflictError(`${namespace}/${name}`, metadata);
 }
 
 interface Source {
@@ -170,6 +184,8 @@ async function create(
     return await client.create(resource, namespace, manifest, { ...options, strict: true });
   } catch (error) {
     if (isKubeError(error, 'Conflict')) throw new RestoreConflictError(`${namespace}/${name}`);
+    const gone = isKubeError(error, 'NotFound') && messageOf(error).includes(`namespaces "${namespace}" not found`);
+    if (gone) throw new RestoreNamespaceMissingError(namespace);
     throw error;
   }
 }
@@ -181,8 +197,12 @@ async function restoreStatus(
   restored: KubernetesObject,
   status: unknown,
 ): Promise<void> {
-  const empty = !isJsonObject(restored['status']) || Object.keys(restored['status']).length === 0;
-  if (!empty || !isJsonObject(status) || Object.keys(status).length === 0) return;
+  if (!lacksStatus(restored, status)) return;
   const { resourceVersion } = restored.metadata;
   await client.mergePatch(ref, { metadata: { resourceVersion }, status }, { subresource: 'status' });
+}
+
+function lacksStatus(restored: KubernetesObject, status: unknown): boolean {
+  const isEmpty = (value: unknown): boolean => !isJsonObject(value) || Object.keys(value).length === 0;
+  return isEmpty(restored['status']) && !isEmpty(status);
 }

@@ -115,6 +115,8 @@ for (const { flavour, uninstall, skip } of runs) {
       await eachShows(use.text);
       await eachShows(commandsOf('query.md', 'Query'));
       assert.match(await user.sh(commandsOf('query.md', 'Search')), /"name":"evicted"/);
+      // Nothing ended then; a command that was refused would end this.
+      await user.sh(commandsOf('query.md', 'States and times'));
       assert.match(await user.sh(commandsOf('query.md', 'Counts and figures')), /"kind":"StoredAggregate"/);
       assert.match(await user.sh(commandsOf('query.md', 'Approximate counts')), /"oneIn":1\b/);
       assert.match(await user.sh(commandsOf('query.md', 'Owners and annotations')), /"kind":"ModelList"/);

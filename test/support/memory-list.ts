@@ -3,7 +3,7 @@ import type { KindDefinition } from '../../src/api/kind.ts';
 import { isJsonObject, type JsonObject } from '../../src/base/json.ts';
 import { parseLossless } from '../../src/base/lossless-json.ts';
 import { QueryUnsupportedError } from '../../src/storage/errors.ts';
-import { fieldValue, type QueryField, queryField } from '../../src/storage/fields.ts';
+import { fieldValue, type QueryField, queryField, withDays } from '../../src/storage/fields.ts';
 import {
   type Condition,
   DEFAULT_LIMIT,
@@ -115,7 +115,8 @@ function pairsHold({ labels = [], annotations = [] }: ListQuery, { row, stored }
 function holds(kind: KindDefinition, row: ObjectRow, condition: Condition): boolean {
   if ('all' in condition) return condition.all.map((part) => holds(kind, row, part)).every((part) => part);
   if ('any' in condition) return condition.any.map((part) => holds(kind, row, part)).some((part) => part);
-  return fieldHolds(kind, valueOf(kind, row, condition.field), condition);
+  const spread = withDays(queryField(kind, condition.field), condition);
+  return 'field' in spread ? fieldHolds(kind, valueOf(kind, row, condition.field), spread) : holds(kind, row, spread);
 }
 
 function fieldHolds(kind: KindDefinition, value: Value, condition: FieldCondition): boolean {

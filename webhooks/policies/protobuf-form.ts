@@ -3,41 +3,57 @@
 //
 //   CREATE, and UPDATE that brings such a field   a warning for each, never a refusal
 //   status                                        not asked: its controller reads no warnings
+//   the status of a CREATE                        not looked at: the API server drops it
+import { commonPrefix, shortNames } from '../../src/api/enum-names.ts';
+import type { KindDefinition } from '../../src/api/kind.ts';
 import { GROUP } from '../../src/api/names.ts';
 import { isStorable } from '../../src/api/storable.ts';
 import type { JsonObject } from '../../src/base/json.ts';
-import { kindNames } from '../../src/kinds/kind-names.ts';
+import { allKinds } from '../../src/kinds/kinds.ts';
 import { encodeObject } from '../../src/proto/encode.ts';
+import type { LeftOut } from '../../src/proto/left-out.ts';
 import type { ValidatingPolicy } from '../policy.ts';
 
 /** More would be cut by the API server. */
 const MAX_WARNINGS = 5;
 
-const kindOf = new Map(kindNames.map(({ kind, plural }) => [plural, kind]));
+const kindOf = new Map(allKinds.map((kind) => [kind.plural, kind]));
 
 export const protobufForm: ValidatingPolicy = {
   name: 'protobuf-form',
   appliesTo: ({ group, plural, operation, subresource }) =>
     group === GROUP && subresource === '' && kindOf.has(plural) && (operation === 'CREATE' || operation === 'UPDATE'),
-  review: ({ plural, object, oldObject }) => {
-    const kind = kindOf.get(plural) ?? '';
+  review: ({ plural, operation, object, oldObject }) => {
+    const kind = kindOf.get(plural);
+    if (kind === undefined) return { allowed: true };
+    const { status: _, ...created } = object ?? {};
     const before = new Set(problemsOf(kind, oldObject));
-    const warnings = problemsOf(kind, object).filter((problem) => !before.has(problem));
+    const now = problemsOf(kind, operation === 'CREATE' ? created : object);
+    const warnings = now.filter((problem) => !before.has(problem));
     return warnings.length === 0 ? { allowed: true } : { allowed: true, warnings: warnings.slice(0, MAX_WARNINGS) };
   },
 };
 
 /** An object that is nested too deeply has a rule of its own. */
-function problemsOf(kind: string, object: JsonObject | undefined): readonly string[] {
+function problemsOf(kind: KindDefinition, object: JsonObject | undefined): readonly string[] {
   if (object === undefined || !isStorable(object)) return [];
   const { metadata: _, ...content } = object;
   const problems: string[] = [];
-  encodeObject(kind, content, ({ path, expected }) =>
-    problems.push(
-      expected === undefined
-        ? `${path}: unknown to the protobuf definitions; only the json column will have it`
-        : `${path}: expected ${expected}; only the json column will have it`,
-    ),
-  );
+  encodeObject(kind.kind, content, (left) => problems.push(problemOf(kind, left)));
   return problems;
+}
+
+/** What is lost comes first: a long list of values is cut. */
+function problemOf({ indexes }: KindDefinition, { path, expected }: LeftOut): string {
+  const column = indexes.flat().find((each) => each.path.join('.') === path);
+  const lost = column === undefined ? 'readers of the protobuf form do not get it' : `will not be found by ${path}`;
+  return `${path}: ${lost}; ${column?.values === undefined ? wanted(expected) : oneOf(column.values)}`;
+}
+
+function wanted(expected: string | undefined): string {
+  return expected === undefined ? 'unknown to the protobuf definitions' : `expected ${expected}`;
+}
+
+function oneOf(values: readonly string[]): string {
+  return `expected ${commonPrefix(values)} with one of ${shortNames(values)}`;
 }

@@ -3,12 +3,13 @@ import { parse } from 'yaml';
 import { INGESTER_KIND, type IngesterSpec } from '../../api/ingester/spec.ts';
 import type { KubernetesObject } from '../../api/object.ts';
 import { systemClock } from '../../base/clock.ts';
-import { messageOf } from '../../base/errors.ts';
+import { CodedError, messageOf } from '../../base/errors.ts';
 import { isJsonObject, type JsonObject } from '../../base/json.ts';
 import { ConfigurationError } from '../../config/load.ts';
 import type { Configuration } from '../../config/schema.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { isKubeError } from '../../kube/errors.ts';
+import { ifFound } from '../../kube/found.ts';
 import { type DryRun, dryRun, type Explanation, explain } from '../../lifecycle/plan/explain.ts';
 import { plan } from '../../lifecycle/plan/plan.ts';
 import { takenNames } from '../../lifecycle/reconcile/desired-children.ts';
@@ -31,6 +32,17 @@ export interface ExplainReport extends Explanation {
   readonly dryRun?: DryRun;
 }
 
+/** Nothing is there to be explained. */
+export class IngesterMissingError extends CodedError {
+  constructor(namespace: string, name: string) {
+    super(
+      'INGESTER_MISSING',
+      `There is no Ingester resource ${name} in namespace ${namespace}. Without one the configuration files decide, and ` +
+        '"ingester status" says how the parts are; name another one, or its namespace with -n.',
+    );
+  }
+}
+
 /** Reads everything a reconcile would read, and writes nothing. */
 export async function runExplain(
   configuration: Configuration,
@@ -39,7 +51,8 @@ export async function runExplain(
   const manifest = file === undefined ? undefined : readSpec(file);
   const client = commandClient(configuration, systemClock);
   try {
-    const object = await client.get({ resource: ingesters, namespace, name });
+    const object = await ifFound(client.get({ resource: ingesters, namespace, name }));
+    if (object === undefined) throw new IngesterMissingError(namespace, name);
     const parent = { namespace, name, uid: object.metadata.uid };
     const now = systemClock.now();
     const observation = await observe(client, parent, now, signal);

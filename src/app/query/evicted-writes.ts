@@ -151,9 +151,15 @@ async function refuseReadOnly({ kind: { plural }, namespace, verb }: Right, clie
 async function evictedObject(target: WriteTarget, storage: MetadataStorage): Promise<StoredObject> {
   const { kind, namespace, name } = target;
   const stored = await storage.getByName(kind, namespace, name);
-  if (stored === undefined || stored.state === 'deleted') throw notFound(target);
+  if (stored === undefined) throw notFound(target);
+  if (stored.state === 'deleted') throw deletedAlready(target);
   if (stored.state === 'evicted') return stored;
   throw leaving(target);
+}
+
+function deletedAlready({ kind, name }: WriteTarget): QueryError {
+  const message = `"${name}" is deleted already, and kept for the record; a restore brings it back`;
+  return new QueryError('NotFound', message, { plural: kind.plural, name });
 }
 
 /** Its finalizers are not all taken off yet. */

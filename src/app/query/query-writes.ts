@@ -5,13 +5,18 @@ import { DELETING_ANNOTATION, PROPAGATION_ANNOTATION, REQUESTED_BY_ANNOTATION } 
 import type { KubernetesObject } from '../../api/object.ts';
 import { type CodedError, messageOf } from '../../base/errors.ts';
 import type { KubeClient, ObjectRef } from '../../kube/client.ts';
-import { isKubeError } from '../../kube/errors.ts';
+import { isKubeError, type KubeReason } from '../../kube/errors.ts';
 import { ifFound } from '../../kube/found.ts';
 import { QueryError, type QueryReason } from '../../query/errors.ts';
 import type { DeleteOrder, QueryWrites, WriteTarget } from '../../query/write-port.ts';
 import { DirectUpdateRefusedError, ObjectMissingError, VersionConflictError } from '../../storage/errors.ts';
 import type { SensitiveValues } from '../../storage/sensitive.ts';
-import { NothingStoredError, NotRestorableError, RestoreConflictError } from '../../sync/errors.ts';
+import {
+  NothingStoredError,
+  NotRestorableError,
+  RestoreConflictError,
+  RestoreNamespaceMissingError,
+} from '../../sync/errors.ts';
 import { restore } from '../../sync/restore.ts';
 import { resourceOf } from '../kinds.ts';
 import {
@@ -82,9 +87,18 @@ const reasons: readonly (readonly [new (...args: never[]) => CodedError, QueryRe
   [NothingStoredError, 'NotFound'],
   [NotRestorableError, 'Conflict'],
   [RestoreConflictError, 'Conflict'],
+  [RestoreNamespaceMissingError, 'NotFound'],
   [ObjectMissingError, 'NotFound'],
   [VersionConflictError, 'Conflict'],
   [DirectUpdateRefusedError, 'BadRequest'],
+];
+
+/** What a policy, a webhook, a quota or the schema says is for the user whose write it is. */
+const refusals: readonly (readonly [KubeReason, QueryReason])[] = [
+  ['NotFound', 'NotFound'],
+  ['Forbidden', 'Forbidden'],
+  ['Invalid', 'Forbidden'],
+  ['Refused', 'Forbidden'],
 ];
 
 /** Errors that the caller may see, with their reason in the API. */
@@ -98,8 +112,9 @@ async function told<T>({ kind, name }: WriteTarget, work: () => Promise<T>): Pro
     if (isKubeError(error, 'Conflict')) {
       throw new QueryError('Conflict', 'another client changed the object; try again', details);
     }
-    if (isKubeError(error, 'Forbidden') || isKubeError(error, 'Invalid')) {
-      throw new QueryError('Forbidden', `the cluster refused it: ${messageOf(error)}`, details);
+    const refusal = refusals.find(([reason]) => isKubeError(error, reason));
+    if (refusal !== undefined) {
+      throw new QueryError(refusal[1], `the cluster refused it: ${messageOf(error)}`, details);
     }
     throw error;
   }

@@ -4,7 +4,15 @@ import { isJsonObject, type JsonObject } from '../../base/json.ts';
 import { figures } from '../../storage/aggregate.ts';
 import { kindOf } from '../kind.ts';
 import { note, printResult } from '../print.ts';
-import { addFilterOptions, definedOf, type FilterFlags, filterQuery, listPath, wholeNumber } from './filters.ts';
+import {
+  addFilterOptions,
+  definedOf,
+  type FilterFlags,
+  filterQuery,
+  listPath,
+  nothingFound,
+  wholeNumber,
+} from './filters.ts';
 import { cellText, itemsOf, textTable, withHeads } from './output.ts';
 import { withSession } from './session.ts';
 
@@ -48,7 +56,7 @@ export function addCountCommand(program: Command): void {
         printResult(flags.output, answer, text);
         if (Number(answer['oneIn'] ?? 1) > 1)
           note(`Of each ${cellText(answer['oneIn'])} objects one was looked at; groups of few may be missing.\n`);
-        if (text === '') note('No objects are stored that are asked for.\n');
+        if (text === '') note(nothingFound(session, flags));
         if (answer['truncated'] === true)
           note(`There are more groups than these ${String(flags.limit)}, the largest.\n`);
       });

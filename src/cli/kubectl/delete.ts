@@ -23,6 +23,15 @@ interface Flags {
   readonly output: 'text' | 'json';
 }
 
+const help = `
+A selector deletes evicted objects only. "kubectl delete <kind>.stored.michelangelo.api -l" is another thing: kubectl lists what the
+selector finds, living objects too, and deletes each; add --field-selector source=evicted there.
+
+Examples:
+  kubectl ingester delete model m1 -n ml --dry-run
+  kubectl ingester delete models -n ml -l team=a --dry-run
+`;
+
 const POLL_MS = 500;
 /** With one of these, flags for one object mean nothing. */
 const selectors = ['selector', 'fieldSelector'];
@@ -47,6 +56,7 @@ export function addDeleteCommand(program: Command): void {
     .addOption(new Option('--wait', 'until it is gone').default(false).conflicts(selectors))
     .addOption(durationOption('--timeout <duration>', 'longest wait', '2m').conflicts(selectors))
     .addOption(new Option('-o, --output <format>', 'text or json').choices(['text', 'json']).default('text'))
+    .addHelpText('after', help)
     .action(async (kind: string, name: string | undefined, flags: Flags) => {
       const { selector, fieldSelector } = flags;
       if (selector !== undefined || fieldSelector !== undefined) {

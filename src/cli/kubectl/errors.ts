@@ -36,6 +36,7 @@ const codes: Readonly<Record<string, number>> = {
   ARGUMENT_INVALID: 2,
   SCHEMA_NEWER: 3,
   NAME_UNKNOWN: 4,
+  INGESTER_MISSING: 4,
   QUERY_API_MISSING: 6,
   QUERY_API_DOWN: 6,
   PART_FAILS: 6,

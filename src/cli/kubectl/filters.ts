@@ -1,6 +1,7 @@
 // What every command that looks for objects of a kind can be told to look for.
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { parseDurationMs } from '../../base/duration.ts';
+import { momentOf } from '../../base/timestamp.ts';
 import { findKindName, type KindName } from '../../kinds/kind-names.ts';
 import type { Session } from './session.ts';
 
@@ -46,18 +47,39 @@ export function addFilterOptions(command: Command): Command {
   return command;
 }
 
-/** The field selector that asks for what an owner has. */
+/** The field selector that asks for what an owner has. What no owner can be would find nothing, and is refused. */
 function ownerOf(text: string): string {
-  const escaped = (part: string): string => part.replaceAll(/[\\,=]/g, String.raw`\$&`);
-  const [kind = '', ...name] = text.split('/');
-  if (kind === '' || name[0] === '') throw new InvalidArgumentError('It is <kind>/<name>, or a uid.');
-  if (name.length === 0) return `metadata.ownerReferences.uid=${escaped(text)}`;
+  const [word = '', ...rest] = text.split('/');
+  const name = rest.join('/');
+  if (rest.length === 0) {
+    if (!/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(text)) throw new InvalidArgumentError(OWNER_FORMS);
+    return `metadata.ownerReferences.uid=${text}`;
+  }
   // An owner need not be of a kind that is stored.
-  return `metadata.ownerReferences=${escaped([findKindName(kind)?.kind ?? kind, ...name].join('/'))}`;
+  const kind = findKindName(word)?.kind ?? word;
+  if (name === '' || !/^[A-Z][A-Za-z0-9]*$/.test(kind)) throw new InvalidArgumentError(OWNER_FORMS);
+  return `metadata.ownerReferences=${kind}/${name.replaceAll(/[\\,=]/g, String.raw`\$&`)}`;
+}
+
+const OWNER_FORMS =
+  'It is <kind>/<name>, such as pipeline/train, or a uid; a kind that is not stored is written as it is called, such as Workflow/train.';
+
+/** What is printed where a list is empty. */
+export function nothingFound(
+  { namespace }: Pick<Session, 'namespace'>,
+  { allNamespaces, ownedBy }: Pick<FilterFlags, 'allNamespaces' | 'ownedBy'>,
+): string {
+  const where = allNamespaces ? 'any namespace that you may list' : `namespace ${namespace}`;
+  const more = allNamespaces ? '' : ' -A looks in all namespaces, -n in another one.';
+  const named =
+    ownedBy === undefined
+      ? ''
+      : ' --owned-by looks at the owners in metadata; what names an object in its spec, "kubectl ingester tree" shows.';
+  return `No objects that are asked for are stored in ${where}.${more}${named}\n`;
 }
 
 function timeOf(text: string): string {
-  const time = momentOf(text, new Date());
+  const time = timeBefore(text, new Date());
   if (time === undefined) {
     throw new InvalidArgumentError('expected 2026-01-31T12:00:00Z, 2026-01-31, or how long ago: 90m, 36h, 7d, 2w');
   }
@@ -66,12 +88,10 @@ function timeOf(text: string): string {
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
-/** RFC 3339 in UTC of such a time, of the beginning of a day, or of so long before now; undefined for anything else. */
-export function momentOf(text: string, now: Date): string | undefined {
-  const given = /^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T00:00:00Z` : text;
-  if (/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/.test(given)) {
-    return Number.isNaN(Date.parse(given)) ? undefined : given;
-  }
+/** RFC 3339 in UTC of a time, of the beginning of a day, or of so long before now; undefined for anything else. */
+export function timeBefore(text: string, now: Date): string | undefined {
+  const given = momentOf(text);
+  if (given !== undefined) return given;
   const time = now.getTime() - (spanMs(text) ?? Number.NaN);
   // Nothing was stored before 1970.
   return time >= 0 ? new Date(time).toISOString() : undefined;

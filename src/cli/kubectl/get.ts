@@ -4,6 +4,7 @@ import { humanDuration } from '../../base/human-duration.ts';
 import { isJsonObject, type JsonObject } from '../../base/json.ts';
 import type { KindName } from '../../kinds/kind-names.ts';
 import { ArgumentError } from '../errors.ts';
+import { KINDS } from '../kind.ts';
 import { note, printColoured, printRaw, printResult } from '../print.ts';
 import { pathTemplate, sortedBy } from './columns.ts';
 import {
@@ -13,6 +14,7 @@ import {
   type FilterFlags,
   filterQuery,
   listPath,
+  nothingFound,
   wholeNumber,
 } from './filters.ts';
 import {
@@ -50,7 +52,7 @@ export interface GetFlags extends FilterFlags {
 const CHUNK = 500;
 
 export function addGetCommand(program: Command): void {
-  addFilterOptions(program.command('get <kinds> [name]'))
+  addFilterOptions(program.command('get [kinds] [name]'))
     .description('list stored objects of a kind, or of several (models,pipelines), live and evicted, or show one')
     .option('--order-by <fields>', 'indexed fields, joined by commas; - before one for descending')
     .option('--sort-by <path>', 'JSONPath of the value to sort by, after all are read: .spec.algorithm')
@@ -63,7 +65,8 @@ export function addGetCommand(program: Command): void {
     .option('--min-resource-version <version>', 'wait until the store is at least as new')
     .option('-w, --watch', 'then print each object again whenever it changes, until you end it', false)
     .addOption(formatOption())
-    .action(async (kinds: string, name: string | undefined, flags: GetFlags) => {
+    .action(async (kinds: string | undefined, name: string | undefined, flags: GetFlags) => {
+      if (kinds === undefined) throw new ArgumentError(`Say which kinds: ${KINDS}`);
       const targets = kinds.split(',').map((kind) => kindAndName(kind, name));
       if (targets.length > 1 && targets.some((target) => target.name !== undefined)) {
         throw new ArgumentError('Several kinds are listed without a name');
@@ -84,7 +87,7 @@ async function runGet(session: Session, targets: readonly Target[], flags: GetFl
     const prefix = targets.length > 1 ? `${kind.kind.toLowerCase()}.stored.michelangelo.api/` : '';
     return { path, query: queryOf(flags, name), flags, name, prefix };
   });
-  if (flags.output === 'table' || flags.output === 'wide') await printTables(session, asked);
+  if (flags.output === 'table' || flags.output === 'wide') await printTables(session, asked, flags);
   else await printDocuments(session, asked, flags);
 }
 
@@ -161,14 +164,14 @@ async function* pagesOf(
   }
 }
 
-async function printTables(session: Session, asked: readonly Printing[]): Promise<void> {
+async function printTables(session: Session, asked: readonly Printing[], flags: GetFlags): Promise<void> {
   let printed = 0;
   for (const printing of asked) {
     const pages = pagesOf(session, printing, 'table');
     const inPieces = printing.flags.sortBy === undefined ? pages : [await sortedPage(pages, printing.flags.sortBy)];
     if (await printTable(inPieces, printing, printed > 0 ? '\n' : '')) printed += 1;
   }
-  if (printed === 0) note('No objects are stored that are asked for.\n');
+  if (printed === 0) note(nothingFound(session, flags));
 }
 
 /** Whether there was anything to print. */

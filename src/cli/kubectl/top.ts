@@ -3,7 +3,7 @@ import { type Command, Option } from 'commander';
 import type { StoredObjects } from '../../app/commands/stored-objects.ts';
 import { isJsonObject } from '../../base/json.ts';
 import { note, printResult } from '../print.ts';
-import { momentOf } from './filters.ts';
+import { timeBefore } from './filters.ts';
 import { cellText, itemsOf, textTable, withHeads } from './output.ts';
 import { withSession } from './session.ts';
 
@@ -49,7 +49,7 @@ export function addTopCommand(program: Command): void {
 
 /** One kind after another, so that a user does not use up what one may ask. Kinds without rows are left out. */
 export async function topKinds(objects: Pick<StoredObjects, 'call'>, now: Date): Promise<readonly TopKind[]> {
-  const since = momentOf('1d', now) ?? '';
+  const since = timeBefore('1d', now) ?? '';
   const found: TopKind[] = [];
   for (const { kind, plural, counts } of itemsOf(await objects.call({ path: '/summary' }))) {
     const of = (state: string): number => numberIn(counts, state);

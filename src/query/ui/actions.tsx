@@ -2,8 +2,9 @@
 import type { VNode } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { objectPath } from './lib/address.ts';
-import type { Api } from './lib/api.ts';
+import type { Api, ApiError } from './lib/api.ts';
 import { type Metadata, stateOf } from './lib/documents.ts';
+import { refusalLines } from './lib/refusal.ts';
 
 export type Action = 'restore' | 'delete';
 
@@ -77,7 +78,7 @@ function Preview(props: PreviewProps): VNode {
   const { action, metadata, close, done } = props;
   const dialog = useRef<HTMLDialogElement>(null);
   const [step, set] = useState<Step>({ is: 'asking', lines: ['Asking what would happen …'] });
-  const refused = (error: unknown): void => set({ is: 'refused', lines: [(error as Error).message] });
+  const refused = (error: unknown): void => set({ is: 'refused', lines: refusalLines(error as ApiError, props) });
   useEffect(() => {
     dialog.current?.showModal();
     ask(props, 'preview').then((lines) => set({ is: 'may', lines }), refused);

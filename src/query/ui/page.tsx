@@ -122,6 +122,7 @@ interface ViewProps {
 function View({ address, summary, turn, again }: ViewProps): VNode {
   const { plural, namespace, name, query } = address;
   const kind = summary.items.find((one) => one.plural === plural);
+  const place = hashOf([plural, namespace ?? '', name ?? '']);
   const done = (action: Action): void => {
     // What was restored is another incarnation of the name.
     if (action === 'restore' && namespace !== undefined && name !== undefined)
@@ -136,6 +137,8 @@ function View({ address, summary, turn, again }: ViewProps): VNode {
     <>
       <StuckNote {...{ api, plural, namespace, name, turn }} />
       <ObjectView
+        // What is shown of one object is no part of another.
+        key={place}
         {...{ api, plural, namespace, name, turn }}
         uid={query.get('uid') ?? undefined}
         kinds={summary.items}

@@ -5,7 +5,7 @@ import type { JsonObject } from '../../../src/base/json.ts';
 import { parseLossless } from '../../../src/base/lossless-json.ts';
 import { kindOf } from '../../../src/cli/kind.ts';
 import { countText } from '../../../src/cli/kubectl/count.ts';
-import { addFilterOptions, filterQuery, listPath, momentOf } from '../../../src/cli/kubectl/filters.ts';
+import { addFilterOptions, filterQuery, listPath, nothingFound, timeBefore } from '../../../src/cli/kubectl/filters.ts';
 
 const now = new Date('2026-03-10T12:00:00Z');
 
@@ -21,7 +21,7 @@ describe('a time on the command line', () => {
       '2w': '2026-02-24T12:00:00.000Z',
       '0': '2026-03-10T12:00:00.000Z',
     };
-    for (const [text, time] of Object.entries(times)) assert.equal(momentOf(text, now), time, text);
+    for (const [text, time] of Object.entries(times)) assert.equal(timeBefore(text, now), time, text);
   });
 
   it('is nothing else', () => {
@@ -37,7 +37,7 @@ describe('a time on the command line', () => {
       '2026-13-01',
       '999999999w',
     ]) {
-      assert.equal(momentOf(text, now), undefined, text);
+      assert.equal(timeBefore(text, now), undefined, text);
     }
   });
 });
@@ -70,16 +70,32 @@ describe('filters on the command line', () => {
     const asked = (fieldSelector: string): object => ({ source: 'present', fieldSelector });
     assert.deepEqual(await queryOf('--owned-by=pipelines/train'), asked('metadata.ownerReferences=Pipeline/train'));
     assert.deepEqual(await queryOf('--owned-by=Workflow/a'), asked('metadata.ownerReferences=Workflow/a'));
+    const uid = '0ff1ce00-1234-4abc-8def-0123456789ab';
     assert.deepEqual(
-      await queryOf('--owned-by', '12-34', '--field-selector', 'spec.tier=1'),
-      asked('spec.tier=1,metadata.ownerReferences.uid=12-34'),
+      await queryOf('--owned-by', uid, '--field-selector', 'spec.tier=1'),
+      asked(`spec.tier=1,metadata.ownerReferences.uid=${uid}`),
     );
-    await assert.rejects(queryOf('--owned-by=/train'), /It is <kind>\/<name>, or a uid/);
+    for (const owner of ['/train', 'pipeline/', 'churn', 'foo/churn', 'Foo=/churn']) {
+      await assert.rejects(
+        queryOf(`--owned-by=${owner}`),
+        /It is <kind>\/<name>, such as pipeline\/train, or a uid/,
+        owner,
+      );
+    }
     const annotationSelector = 'note="a, b"';
     assert.deepEqual(await queryOf('--annotation-selector', annotationSelector), {
       source: 'present',
       annotationSelector,
     });
+  });
+
+  it('say in which namespace nothing was found, and with --owned-by what may be looked for', () => {
+    const session = { namespace: 'ml' };
+    const one = nothingFound(session, { allNamespaces: false });
+    assert.match(one, /^No objects that are asked for are stored in namespace ml\. -A looks in all/);
+    assert.match(nothingFound(session, { allNamespaces: true }), /stored in any namespace that you may list\.\n$/);
+    const ownedBy = 'metadata.ownerReferences=Pipeline/train';
+    assert.match(nothingFound(session, { allNamespaces: false, ownedBy }), /"kubectl ingester tree" shows/);
   });
 
   it('lead to one namespace, or to all', () => {

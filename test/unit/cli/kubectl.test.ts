@@ -3,6 +3,7 @@ import { describe, it } from 'node:test';
 import type { JsonObject } from '../../../src/base/json.ts';
 import { parseLossless } from '../../../src/base/lossless-json.ts';
 import { ArgumentError } from '../../../src/cli/errors.ts';
+import { kindOf } from '../../../src/cli/kind.ts';
 import { candidatesFor } from '../../../src/cli/kubectl/completion.ts';
 import { eventsText } from '../../../src/cli/kubectl/describe.ts';
 import { pluginExitCode } from '../../../src/cli/kubectl/errors.ts';
@@ -19,7 +20,16 @@ describe('the plugin', () => {
     }
     assert.equal(kindAndName('model/m1', undefined).name, 'm1');
     assert.throws(() => kindAndName('model/m1', 'm2'), /neither a kind nor kind\/name/);
-    assert.throws(() => kindAndName('pod', undefined), /There is no kind "pod"; there are projects,/);
+    const known = /There is no kind "pod"; there are projects,.*, and where they are ingested cachedoutputs/;
+    assert.throws(() => kindAndName('pod', undefined), known);
+    assert.throws(() => kindOf('pipelineruns,models'), /"pipelineruns,models" is several kinds, and one is asked for/);
+  });
+
+  it('lists the kinds where get names none', async () => {
+    await assert.rejects(
+      createPluginProgram().parseAsync(['node', 'plugin', 'get']),
+      /Say which kinds: there are projects,/,
+    );
   });
 
   it('has an exit code for each kind of failure', () => {

@@ -146,7 +146,6 @@ describe('a patch of an evicted object', () => {
       annotations: {
         'michelangelo/Immutable': null,
         'stored.michelangelo.api/state': 'live',
-        'kubectl.kubernetes.io/last-applied-configuration': '{}',
       },
     };
     const { status, body } = await patch(PATH, { kind: 'Pod', spec: { algorithm: 'x' }, metadata });
@@ -159,6 +158,15 @@ describe('a patch of an evicted object', () => {
       assert.ok(messageIn(body).includes(`metadata.annotations "${key}" is not changed by users`), key);
     }
     assert.equal(storage.calls.includes('directUpdate'), false);
+  });
+
+  it('as kubectl apply makes it is refused with where to apply it', async () => {
+    const { evict, patch } = setUp();
+    await evict();
+    const annotations = { 'kubectl.kubernetes.io/last-applied-configuration': '{}' };
+    const { status, body } = await patch(PATH, { metadata: { annotations } });
+    assert.equal(status, 400);
+    assert.match(messageIn(body), /cannot be applied: apply it with apiVersion: michelangelo.api\/v2 to an object/);
   });
 
   it('keeps the keys of this system where it removes all others', async () => {

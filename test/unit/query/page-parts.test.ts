@@ -1,7 +1,9 @@
 // What the page works out before it shows it.
 import assert from 'node:assert/strict';
-import { describe, it } from 'node:test';
+import { describe, it, mock } from 'node:test';
 import { hashOf, listPath, nextOrder, parseAddress } from '../../../src/query/ui/lib/address.ts';
+import { type ApiError, createApi } from '../../../src/query/ui/lib/api.ts';
+import { refusalLines } from '../../../src/query/ui/lib/refusal.ts';
 import { namedBy, referrersOf } from '../../../src/query/ui/lib/relations.ts';
 import { duration } from '../../../src/query/ui/lib/time.ts';
 import { moments } from '../../../src/query/ui/lib/timeline.ts';
@@ -25,6 +27,21 @@ describe('the parts of the page', () => {
 
   it('orders up, down, and then as the API does', () => {
     assert.deepEqual([nextOrder(null, 'a'), nextOrder('a', 'a'), nextOrder('-a', 'a')], ['a', '-a', undefined]);
+  });
+
+  it('says where a write can be made that something before the API refused', async () => {
+    const metadata = { namespace: 'ml', name: 'm1', uid: 'u1' };
+    const answered = async (body: string): Promise<readonly string[]> => {
+      const fetched = mock.method(globalThis, 'fetch', () => Promise.resolve(new Response(body, { status: 403 })));
+      const refused: unknown = await createApi('/', () => ({}))('/x', { method: 'POST' }).catch(
+        (error: unknown) => error,
+      );
+      fetched.mock.restore();
+      return refusalLines(refused as ApiError, { action: 'restore', plural: 'models', metadata });
+    };
+    assert.deepEqual(await answered('{"message":"not you"}'), ['not you']);
+    const [, , command] = await answered('Forbidden');
+    assert.equal(command, 'kubectl ingester restore models m1 -n ml --uid u1');
   });
 
   it('keeps every digit of an integer', () => {

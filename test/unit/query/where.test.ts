@@ -39,6 +39,12 @@ describe('the parameter where', () => {
   });
 
   it('is refused with everything that is wrong, each with its place', () => {
+    problem('spec.a = "x"', /; write == for "is equal to"\./);
+    problem(`spec.a != 'a=b' && spec.b = 1`, /; write == for/);
+    assert.throws(
+      () => read('!spec.a && spec.b <= 1 && spec.c == "a=b" && ('),
+      (error: Error) => !error.message.includes('write =='),
+    );
     problem('spec.a ==', /where: .*The CEL expression is wrong/);
     problem(
       'spec.a + 1 == 2 || spec.b.matches("x")',

@@ -61,7 +61,9 @@ describe('a deletion', () => {
     assert.equal((await del(PATH)).status, 200);
     assert.equal((await storage.getById(aModelRow().kind, uid))?.state, 'deleted');
     assert.equal((await get(PATH)).status, 200);
-    assert.equal((await del(PATH)).status, 404, 'what is deleted is not there to be deleted');
+    const again = await del(PATH);
+    assert.equal(again.status, 404, 'what is deleted is not there to be deleted');
+    assert.match(messageIn(again.body), /"a-model" is deleted already/);
   });
 
   it('of an object that never existed is 404', async () => {
@@ -75,14 +77,21 @@ describe('a deletion', () => {
     assert.equal(client.object(KEY)?.metadata.annotations, undefined);
   });
 
-  it('reports a refusal of the cluster', async () => {
-    const { client, del } = setUp();
-    client.put(aModel());
-    client.failures.push({ call: 'mergePatch', error: new KubeError('Forbidden', 'not you') });
-    const { status, body } = await del(PATH);
-    assert.equal(status, 403);
-    assert.match(messageIn(body), /the cluster refused it: not you/);
-  });
+  for (const [reason, expected] of [
+    ['Forbidden', 403],
+    ['Invalid', 403],
+    ['Refused', 403],
+    ['NotFound', 404],
+  ] as const) {
+    it(`reports a refusal of the cluster, ${reason}, in its words`, async () => {
+      const { client, del } = setUp();
+      client.put(aModel());
+      client.failures.push({ call: 'mergePatch', error: new KubeError(reason, 'not you') });
+      const { status, body } = await del(PATH);
+      assert.equal(status, expected);
+      assert.match(messageIn(body), /the cluster refused it: not you/);
+    });
+  }
 
   it('refuses options that it does not know, all at once', async () => {
     const { status, body } = await setUp().del(PATH, { propagationPolicy: 'Some', force: true, dryRun: ['None'] });
@@ -137,6 +146,16 @@ describe('a restore', () => {
     await evict();
     client.put(aModel({ uid: 'another' }));
     assert.equal((await post(`${PATH}/restore`, {})).status, 409);
+  });
+
+  it('into a namespace that is not there is 404 with what to do', async () => {
+    const { client, evict, post } = setUp();
+    await evict();
+    const error = new KubeError('NotFound', 'namespaces "a-namespace" not found');
+    client.failures.push({ call: 'create', error });
+    const { status, body } = await post(`${PATH}/restore`, {});
+    assert.equal(status, 404);
+    assert.match(messageIn(body), /no namespace a-namespace\. Create it/);
   });
 
   for (const verb of ['create', 'get'] as const) {

@@ -102,7 +102,7 @@ describe('query templates', () => {
           /\[3\]\.labels\[0\]: "no key" cannot be the key of a label/,
           /\[3\]\.labels\[0\]: parameter "team" is int, but string is compared here/,
           /\[3\]\.where\.all\[0\]: .*spec\.nothing/,
-          /\[3\]\.where\.all\[1\]: .*no int/,
+          /\[3\]\.where\.all\[1\]: .*spec.revisionId is never "one"; it is a whole number/,
           /\[3\]\.where\.all\[2\]: parameter "missing" is not declared/,
           /\[3\]\.where\.all\[3\]: parameter "team" must be a list here/,
           /\[3\]\.order\[0\]: .*json/,

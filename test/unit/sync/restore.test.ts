@@ -93,7 +93,10 @@ describe('restore', () => {
     const { client, deleted, restore: run } = setUp();
     await deleted('old');
     client.put(aModel({ uid: 'another' }));
-    await assert.rejects(run(), { code: 'RESTORE_CONFLICT', message: /another.*Delete or rename/ });
+    await assert.rejects(run(), {
+      code: 'RESTORE_CONFLICT',
+      message: /another.*a restore replaces nothing. Delete that/,
+    });
   });
 
   it('says that an object which is being deleted is leaving, not that it must be deleted', async () => {
@@ -118,6 +121,28 @@ describe('restore', () => {
     const { uid } = await run();
     assert.equal(uid, client.object(KEY)?.metadata.uid);
     assert.deepEqual(client.object(KEY)?.['status'], { state: 'of old' });
+  });
+
+  it('says of an object that was restored already that it is there, as a dry run too', async () => {
+    const { client, deleted, restore: run } = setUp();
+    await deleted('old');
+    const { uid } = await run();
+    for (const dryRun of [true, false]) {
+      const again = await run({ dryRun });
+      assert.deepEqual([again.outcome, again.uid], ['was restored already', uid]);
+    }
+    assert.equal(client.object(KEY)?.metadata.uid, uid);
+  });
+
+  it('into a namespace that is not in the cluster says so, and what to do', async () => {
+    const { client, deleted, restore: run } = setUp();
+    await deleted('old');
+    const message = 'POST /apis/x: namespaces "a-namespace" not found';
+    client.failures.push({ call: 'create', error: new KubeError('NotFound', message) });
+    await assert.rejects(run({ dryRun: true }), {
+      code: 'RESTORE_NAMESPACE_MISSING',
+      message: /has no namespace a-namespace\. Create it/,
+    });
   });
 
   it('leaves out marks, owners, finalizers of others and what MySQL never had, and says so', () => {

@@ -6,10 +6,13 @@ const TABLE = 'application/json;as=Table;v=v1;g=meta.k8s.io,application/json';
 export class ApiError extends Error {
   /** Of HTTP; 0 where no answer came. */
   readonly status: number;
+  /** Who said it: the API, or something before it, such as a proxy that only reads. */
+  readonly from: 'api' | 'before';
 
-  constructor(status: number, message: string) {
+  constructor(status: number, message: string, from: 'api' | 'before' = 'api') {
     super(message);
     this.status = status;
+    this.from = from;
   }
 }
 
@@ -52,17 +55,19 @@ export function createApi(root: string, headers: () => Readonly<Record<string, s
       throw signal?.aborted === true ? error : new ApiError(0, 'The query API does not answer.');
     });
     const text = await answer.text();
-    if (!answer.ok) throw new ApiError(answer.status, messageOf(text, answer.status));
+    if (!answer.ok) throw refusalOf(text, answer.status);
     const lag = answer.headers.get('Ingester-Lag-Seconds');
     return { text, document: JSON.parse(text) as T, lag: lag === null ? undefined : Number(lag) };
   };
 }
 
-function messageOf(text: string, status: number): string {
-  const plain = status === 403 ? 'This is not permitted here (HTTP 403).' : `HTTP ${status}`;
+function refusalOf(text: string, status: number): ApiError {
   try {
-    return (JSON.parse(text) as { readonly message?: string }).message ?? plain;
+    const { message } = JSON.parse(text) as { readonly message?: string };
+    if (message !== undefined) return new ApiError(status, message);
   } catch {
-    return plain;
+    // No Status of Kubernetes: something else answered.
   }
+  const message = status === 403 ? 'This is not permitted here (HTTP 403).' : `HTTP ${status}`;
+  return new ApiError(status, message, 'before');
 }

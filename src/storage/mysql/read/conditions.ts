@@ -1,7 +1,7 @@
 // Conditions of a query as SQL. Names come from the catalogue; every value is a parameter.
 import type { KindDefinition } from '../../../api/kind.ts';
 import { QueryUnsupportedError } from '../../errors.ts';
-import { fieldValue, type QueryField, queryField } from '../../fields.ts';
+import { fieldValue, type QueryField, queryField, withDays } from '../../fields.ts';
 import type { Condition, FieldCondition, FieldValue, LabelRequirement, ListQuery, Order } from '../../list-query.ts';
 import type { Position } from '../../page-limit.ts';
 import type { RowState } from '../../row.ts';
@@ -114,7 +114,9 @@ function treeCondition(kind: KindDefinition, condition: Condition): SqlCondition
       'OR',
       'FALSE',
     );
-  return fieldCondition(queryField(kind, condition.field), condition);
+  const field = queryField(kind, condition.field);
+  const spread = withDays(field, condition);
+  return 'field' in spread ? fieldCondition(field, spread) : treeCondition(kind, spread);
 }
 
 function fieldCondition(field: QueryField, condition: FieldCondition): SqlCondition {

@@ -16,13 +16,16 @@ function requestFor(plural: string, spec: JsonObject, more: JsonObject = {}): Js
 
 const wrong = { trigger: { intervalSchedule: { interval: '5 minutes' } } };
 const warning =
-  'spec.trigger.intervalSchedule.interval: expected a duration such as 3.5s or 1h30m; only the json column will have it';
+  'spec.trigger.intervalSchedule.interval: readers of the protobuf form do not get it; expected a duration such as 3.5s or 1h30m';
 
 describe('rule protobuf-form', () => {
   it('warns of a value that does not fit its definition, and of a field without one', async () => {
     assert.deepEqual(await verdictOf(protobufForm, requestFor('triggerruns', { ...wrong, proxyUser: 'a' })), {
       allowed: true,
-      warnings: ['spec.proxyUser: unknown to the protobuf definitions; only the json column will have it', warning],
+      warnings: [
+        'spec.proxyUser: readers of the protobuf form do not get it; unknown to the protobuf definitions',
+        warning,
+      ],
     });
   });
 
@@ -37,6 +40,25 @@ describe('rule protobuf-form', () => {
       const request = requestFor('rayclusters', { head: { pod } });
       assert.deepEqual(await verdictOf(protobufForm, request), { allowed: true });
     }
+  });
+
+  it('of a value of an indexed field says which values there are, and that it will not be found', async () => {
+    assert.deepEqual(await verdictOf(protobufForm, requestFor('models', { kind: 'Custom' })), {
+      allowed: true,
+      warnings: [
+        'spec.kind: will not be found by spec.kind; expected MODEL_KIND_ with one of INVALID, CUSTOM, REGRESSION, ' +
+          'BINARY_CLASSIFICATION, MULTICLASS_CLASSIFICATION, CLUSTERING, LLM_COMPLETION, LLM_CHAT_COMPLETION, LLM_EMBEDDING',
+      ],
+    });
+  });
+
+  it('says nothing of the status of a create, which the API server drops', async () => {
+    const status = { state: 'Failed' };
+    const request = requestFor('pipelineruns', {});
+    const sent = { ...request, object: { ...(request['object'] as JsonObject), status } };
+    assert.deepEqual(await verdictOf(protobufForm, sent), { allowed: true });
+    const changed = { ...sent, operation: 'UPDATE', oldObject: request['object'] ?? null };
+    assert.match(JSON.stringify(await verdictOf(protobufForm, changed)), /will not be found by status.state/);
   });
 
   it('warns at most five times', async () => {

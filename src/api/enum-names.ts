@@ -1,0 +1,13 @@
+/** What all names of an enum begin with, up to and with an underscore: `PIPELINE_RUN_STATE_`. */
+export function commonPrefix(names: readonly string[]): string {
+  const [first = '', ...others] = names;
+  let end = first.lastIndexOf('_') + 1;
+  while (!others.every((one) => one.startsWith(first.slice(0, end)))) end = first.lastIndexOf('_', end - 2) + 1;
+  return first.slice(0, end);
+}
+
+/** The names without what they begin with, for messages. */
+export function shortNames(names: readonly string[]): string {
+  const { length } = commonPrefix(names);
+  return names.map((name) => name.slice(length)).join(', ');
+}
