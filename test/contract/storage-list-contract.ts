@@ -249,7 +249,11 @@ export function storageListContract(name: string, storageFor: () => MetadataStor
       ['is not null', { field: 'spec.owner.name', operator: 'isNotNull' }, [1, 2, 4, 5, 7, 8, 10]],
       ['time', { field: 'metadata.creationTimestamp', operator: '>=', value: '2026-01-04T00:00:00Z' }, [3, 7]],
       ['a day', { field: 'metadata.creationTimestamp', operator: '=', value: '2026-01-04' }, [3, 7]],
-      ['another day', { field: 'create_time', operator: '!=', value: '2026-01-04' }, [0, 1, 2, 4, 5, 6, 8, 9, 10]],
+      [
+        'another day',
+        { field: 'metadata.creationTimestamp', operator: '!=', value: '2026-01-04' },
+        [0, 1, 2, 4, 5, 6, 8, 9, 10],
+      ],
       ['beginning of a day', { field: 'metadata.creationTimestamp', operator: '>=', value: '2026-01-04' }, [3, 7]],
       [
         'a tree',
