@@ -4,8 +4,8 @@
 //   CREATE, and UPDATE that brings such a field   a warning for each, never a refusal
 //   status                                        not asked: its controller reads no warnings
 //   the status of a CREATE                        not looked at: the API server drops it
-import { commonPrefix, shortNames } from '../../src/api/enum-names.ts';
-import type { KindDefinition } from '../../src/api/kind.ts';
+import { commonPrefix } from '../../src/api/enum-names.ts';
+import type { IndexedColumn, KindDefinition } from '../../src/api/kind.ts';
 import { GROUP } from '../../src/api/names.ts';
 import { isStorable } from '../../src/api/storable.ts';
 import type { JsonObject } from '../../src/base/json.ts';
@@ -47,13 +47,16 @@ function problemsOf(kind: KindDefinition, object: JsonObject | undefined): reado
 function problemOf({ indexes }: KindDefinition, { path, expected }: LeftOut): string {
   const column = indexes.flat().find((each) => each.path.join('.') === path);
   const lost = column === undefined ? 'readers of the protobuf form do not get it' : `will not be found by ${path}`;
-  return `${path}: ${lost}; ${column?.values === undefined ? wanted(expected) : oneOf(column.values)}`;
+  return `${path}: ${lost}; ${column?.values === undefined ? wanted(expected) : oneOf(column)}`;
 }
 
 function wanted(expected: string | undefined): string {
   return expected === undefined ? 'unknown to the protobuf definitions' : `expected ${expected}`;
 }
 
-function oneOf(values: readonly string[]): string {
-  return `expected ${commonPrefix(values)} with one of ${shortNames(values)}`;
+/** Without the value that stands for none; clients take the word INVALID, which most name it, for a failure. */
+function oneOf({ values = [], zero }: IndexedColumn): string {
+  const prefix = commonPrefix(values);
+  const wanted = values.filter((value) => value !== zero).map((value) => value.slice(prefix.length));
+  return `expected ${prefix} with one of ${wanted.join(', ')}`;
 }

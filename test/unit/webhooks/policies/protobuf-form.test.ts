@@ -46,7 +46,7 @@ describe('rule protobuf-form', () => {
     assert.deepEqual(await verdictOf(protobufForm, requestFor('models', { kind: 'Custom' })), {
       allowed: true,
       warnings: [
-        'spec.kind: will not be found by spec.kind; expected MODEL_KIND_ with one of INVALID, CUSTOM, REGRESSION, ' +
+        'spec.kind: will not be found by spec.kind; expected MODEL_KIND_ with one of CUSTOM, REGRESSION, ' +
           'BINARY_CLASSIFICATION, MULTICLASS_CLASSIFICATION, CLUSTERING, LLM_COMPLETION, LLM_CHAT_COMPLETION, LLM_EMBEDDING',
       ],
     });
