@@ -65,11 +65,15 @@ export function fieldValue(field: QueryField, value: FieldValue): string | numbe
   throw new FieldValueError(field.name, text, whatIs[field.type]);
 }
 
-/** A name may be written without what all names of its enum begin with, in small letters, with blanks or hyphens. */
+/**
+ * A name may be written without what all names of its enum begin with, in small letters, with blanks or hyphens. Written whole
+ * it may be one that only a newer original knows; its rows have it.
+ */
 function enumName({ name, values }: QueryField, text: string): string {
-  if (values === undefined || values.includes(text)) return text;
-  const word = text.toUpperCase().replaceAll(/[\s-]/g, '_');
+  if (values === undefined || text === '') return text;
   const prefix = commonPrefix(values);
+  if (text.startsWith(prefix)) return text;
+  const word = text.toUpperCase().replaceAll(/[\s-]/g, '_');
   const found = values.find((one) => one === word || one === `${prefix}${word}`);
   if (found !== undefined) return found;
   throw new FieldValueError(name, text, `one of ${shortNames(values)}, with or without ${prefix} before it`);

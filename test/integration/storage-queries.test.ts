@@ -30,13 +30,15 @@ const label: fc.Arbitrary<LabelRequirement> = fc.oneof(
     values: fc.array(labelValue, { maxLength: 3 }),
   }),
 );
-const textField = fc.constantFrom('spec.algorithm', 'owner', 'model_kind', 'metadata.name');
+const textField = fc.constantFrom('spec.algorithm', 'owner', 'metadata.name');
+const kindOfModel = fc.constantFrom('', 'MODEL_KIND_CUSTOM', 'custom', 'MODEL_KIND_OF_TOMORROW');
 const time = fc.constantFrom('2026-01-01T00:00:00Z', '2026-01-02T00:00:00.000001Z', '2026-01-03T00:00:00Z');
 const compare = fc.constantFrom('=', '!=', '>', '>=', '<', '<=');
 const leaf: fc.Arbitrary<Condition> = fc.oneof(
   fc.record({ field: textField, operator: fc.constantFrom('isNull', 'isNotNull') }),
   fc.record({ field: textField, operator: fc.constantFrom('in', 'notIn'), values: fc.array(text, { maxLength: 3 }) }),
   fc.record({ field: textField, operator: compare, value: text }),
+  fc.record({ field: fc.constant('model_kind'), operator: compare, value: kindOfModel }),
   fc.record({ field: fc.constant('spec.revisionId'), operator: compare, value: fc.integer({ min: -2, max: 4 }) }),
   fc.record({ field: fc.constant('metadata.creationTimestamp'), operator: compare, value: time }),
 );

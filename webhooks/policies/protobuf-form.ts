@@ -46,8 +46,7 @@ function problemsOf(kind: KindDefinition, object: JsonObject | undefined): reado
 /** What is lost comes first: a long list of values is cut. */
 function problemOf({ indexes }: KindDefinition, { path, expected }: LeftOut): string {
   const column = indexes.flat().find((each) => each.path.join('.') === path);
-  const lost = column === undefined ? 'readers of the protobuf form do not get it' : `will not be found by ${path}`;
-  return `${path}: ${lost}; ${column?.values === undefined ? wanted(expected) : oneOf(column)}`;
+  return `${path}: readers of the protobuf form do not get it; ${column?.values === undefined ? wanted(expected) : oneOf(column)}`;
 }
 
 function wanted(expected: string | undefined): string {
