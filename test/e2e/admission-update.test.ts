@@ -117,7 +117,8 @@ describe('updating objects on a real API server', () => {
       const spec = { trigger: { intervalSchedule: { interval } } };
       return aManifest('TriggerRun', NS, 'timed', { spec });
     };
-    const warning = /Warning: spec\.trigger\.intervalSchedule\.interval: expected a duration such as 3\.5s/;
+    const warning =
+      /Warning: spec\.trigger\.intervalSchedule\.interval: readers of the protobuf form .*; expected a duration such as 3\.5s/;
     assert.match((await kubectl(['create'], timed('5 minutes'))).stderr, warning);
     assert.doesNotMatch((await kubectl(['apply'], timed('5m'))).stderr, warning);
     assert.match((await kubectl(['apply'], timed('6 minutes'))).stderr, warning);
@@ -143,7 +144,10 @@ describe('updating objects on a real API server', () => {
       body: shadow,
       contentType: contentTypes.merge,
     });
-    assert.match(answer.warnings.join(), /spec\.shadowSpec\.duration: expected a duration/);
+    assert.match(
+      answer.warnings.join(),
+      /spec\.shadowSpec\.duration: readers of the protobuf form .*; expected a duration/,
+    );
   });
 
   it('24: 20 writers in conflict lose no finalizer and make no duplicate', async () => {
