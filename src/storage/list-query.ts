@@ -94,6 +94,8 @@ export interface ListQuery {
 
 export const DEFAULT_LIMIT = 100;
 export const MAX_LIMIT = 1000;
+/** So many values of one condition. */
+export const MOST_VALUES = 256;
 /** Where each object that fulfils the rest of a query has to be looked at. */
 export const MOST_LOOKED_AT = 100_000;
 export const newestFirst: Order = { field: 'metadata.creationTimestamp', direction: 'descending' };

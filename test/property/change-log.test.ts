@@ -5,7 +5,8 @@ import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { type Change, ChangeLog } from '../../src/query/watch/change-log.ts';
 import { type Moment, momentAt, momentOf } from '../../src/query/watch/moments.ts';
-import { StorageUnavailableError } from '../../src/storage/errors.ts';
+import { QueryUnsupportedError, StorageUnavailableError } from '../../src/storage/errors.ts';
+import { type ListQuery, MOST_VALUES } from '../../src/storage/list-query.ts';
 import type {
   ChangedQuery,
   ChangeReads,
@@ -72,7 +73,13 @@ class SlowStore {
             .sort((left, right) => (`${left.updateTime} ${left.key}` < `${right.updateTime} ${right.key}` ? -1 : 1))
             .slice(0, limit),
         ),
-      list: () => answer((): ListPage => ({ items: this.#objects(), continue: undefined, total: undefined })),
+      list: (_kind, { where }: ListQuery) =>
+        answer((): ListPage => {
+          const asked = where !== undefined && 'values' in where ? where.values : [];
+          if (asked.length > MOST_VALUES) throw new QueryUnsupportedError(`${asked.length} values`, []);
+          const items = this.#objects().filter(({ uid }) => asked.includes(uid));
+          return { items, continue: undefined, total: undefined };
+        }),
     };
   }
 
@@ -306,5 +313,10 @@ describe('the log of changes', () => {
       fc.asyncProperty(fc.array(step, { maxLength: 40 }), sizes, async (steps, bytes) => play(steps, bytes)),
       { numRuns: 300, examples: [[changedTwiceBeforeTheList, 1e6]] },
     );
+  });
+
+  it('shows every change where a thousand are committed at once', async () => {
+    const at = (key: number): Step => ({ does: 'commit', key, tookMs: 0 });
+    await play([{ does: 'connect', replica: 0 }, ...Array.from({ length: 1000 }, (_, key) => at(key))], 2 ** 24);
   });
 });

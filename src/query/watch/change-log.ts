@@ -8,6 +8,7 @@ import { type Clock, repeat, sleep } from '../../base/clock.ts';
 import { isJsonObject, type JsonObject, valueAt } from '../../base/json.ts';
 import { parseLossless } from '../../base/lossless-json.ts';
 import { StorageUnavailableError } from '../../storage/errors.ts';
+import { MOST_VALUES } from '../../storage/list-query.ts';
 import type { ChangedRow, ChangeReads, StorageReads, StoredObject } from '../../storage/metadata-storage.ts';
 import { SETTLE_MS } from '../changes.ts';
 import { type QueryError, queryErrorOf } from '../errors.ts';
@@ -47,7 +48,8 @@ const SILENT_MS = 5000;
 /** A reading that takes long is followed by a rest in proportion. */
 const REST_FACTOR = 2;
 const PAGE_KEYS = 5000;
-const PAGE_OBJECTS = 500;
+/** Their keys are asked for by name. */
+const PAGE_OBJECTS = MOST_VALUES;
 /** How far back a log that begins can go. */
 const MOST_BACK_MS = 60_000;
 /** Of one reading; with more there is no keeping up, and watches begin anew. */

@@ -2,7 +2,15 @@
 import type { KindDefinition } from '../../../api/kind.ts';
 import { QueryUnsupportedError } from '../../errors.ts';
 import { fieldValue, type QueryField, queryField, withDays } from '../../fields.ts';
-import type { Condition, FieldCondition, FieldValue, LabelRequirement, ListQuery, Order } from '../../list-query.ts';
+import {
+  type Condition,
+  type FieldCondition,
+  type FieldValue,
+  type LabelRequirement,
+  type ListQuery,
+  MOST_VALUES,
+  type Order,
+} from '../../list-query.ts';
 import type { Position } from '../../page-limit.ts';
 import type { RowState } from '../../row.ts';
 import { padded } from '../chunks.ts';
@@ -15,7 +23,6 @@ export interface SqlCondition {
   readonly parameters: readonly SqlParameter[];
 }
 
-const MOST_VALUES = 256;
 const MOST_CONDITIONS = 64;
 /** As many as may be asked about for one user; they come from us and never from a caller. */
 const MOST_NAMESPACES = 1024;
