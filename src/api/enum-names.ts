@@ -6,8 +6,9 @@ export function commonPrefix(names: readonly string[]): string {
   return first.slice(0, end);
 }
 
-/** The names without what they begin with, for messages. */
-export function shortNames(names: readonly string[]): string {
+/** The names without what they begin with, for messages; `leftOut` is not among them. */
+export function shortNames(names: readonly string[], leftOut?: string): string {
   const { length } = commonPrefix(names);
-  return names.map((name) => name.slice(length)).join(', ');
+  const shown = names.filter((name) => name !== leftOut);
+  return shown.map((name) => name.slice(length)).join(', ');
 }

@@ -3,8 +3,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { fnv1a64 } from '../../src/base/fnv.ts';
-import { allBuckets, bucketOf, shardSelectorOf, targetOf } from '../../src/runtime/replicas/buckets.ts';
+import { allBuckets, bucketOf, fnv1a64, shardSelectorOf, targetOf } from '../../src/runtime/replicas/buckets.ts';
 import { type Line, ReplicaWorld, type SimulatedReplica } from '../support/replica-world.ts';
 
 type Step =

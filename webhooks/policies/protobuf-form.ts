@@ -4,7 +4,7 @@
 //   CREATE, and UPDATE that brings such a field   a warning for each, never a refusal
 //   status                                        not asked: its controller reads no warnings
 //   the status of a CREATE                        not looked at: the API server drops it
-import { commonPrefix } from '../../src/api/enum-names.ts';
+import { commonPrefix, shortNames } from '../../src/api/enum-names.ts';
 import type { IndexedColumn, KindDefinition } from '../../src/api/kind.ts';
 import { GROUP } from '../../src/api/names.ts';
 import { isStorable } from '../../src/api/storable.ts';
@@ -55,7 +55,5 @@ function wanted(expected: string | undefined): string {
 
 /** Without the value that stands for none; clients take the word INVALID, which most name it, for a failure. */
 function oneOf({ values = [], zero }: IndexedColumn): string {
-  const prefix = commonPrefix(values);
-  const wanted = values.filter((value) => value !== zero).map((value) => value.slice(prefix.length));
-  return `expected ${prefix} with one of ${wanted.join(', ')}`;
+  return `expected ${commonPrefix(values)} with one of ${shortNames(values, zero)}`;
 }

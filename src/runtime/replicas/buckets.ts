@@ -3,7 +3,6 @@
 // A bucket is a range of FNV-1a(uid), the same ranges that a shardSelector of Kubernetes can name. Targets are found by
 // rendezvous hashing: each bucket goes to the slot that scores highest for it, so one that comes or goes moves only what it
 // gets or had.
-import { fnv1a64 } from '../../base/fnv.ts';
 import { sha256Hex } from '../../base/hash.ts';
 
 export const BUCKETS = 32;
@@ -54,4 +53,23 @@ function scoreOf(bucket: number, slot: number): string {
   const score = sha256Hex(name);
   scores.set(name, score);
   return score;
+}
+
+const OFFSET_HIGH = 0xcbf29ce4;
+const OFFSET_LOW = 0x84222325;
+/** The prime is 2^40 + this. */
+const PRIME_LOW = 0x1b3;
+const WORD = 2 ** 32;
+
+/** FNV-1a of 64 bits over the bytes of the text, as two words: the higher and the lower half. */
+export function fnv1a64(text: string): readonly [number, number] {
+  let high = OFFSET_HIGH;
+  let low = OFFSET_LOW;
+  for (const byte of Buffer.from(text)) {
+    low = (low ^ byte) >>> 0;
+    const product = low * PRIME_LOW;
+    high = (Math.imul(high, PRIME_LOW) + (low << 8) + Math.floor(product / WORD)) >>> 0;
+    low = product >>> 0;
+  }
+  return [high, low];
 }

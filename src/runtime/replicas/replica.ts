@@ -106,6 +106,7 @@ export class Replica {
       onWentBack: () => this.#board.forget(),
     });
     this.#informer.addHandler(this.#board);
+    // `run` races it; before that, and after a stop, nothing awaits it, which is no unhandled rejection.
     this.#failed.promise.catch(() => undefined);
   }
 
