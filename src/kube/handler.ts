@@ -5,8 +5,8 @@ import type { KnownObject, WatchedObject } from './watched-object.ts';
  * changed; a handler must only enqueue.
  */
 export interface ResourceHandler {
-  /** Called before objects of the initial list are added, some hundreds at a time; what happens to them meanwhile wins. */
-  readonly prepare?: ((objects: readonly KnownObject[]) => Promise<void>) | undefined;
+  /** Called before each slice of the initial list is added; what happens to its objects meanwhile wins. */
+  readonly prepare?: (() => Promise<void>) | undefined;
   /** `initial` while the first list is handed over, to this handler; late handlers get a first list of their own. */
   add(object: KnownObject, initial: boolean): void;
   /** With the same resourceVersion on both sides it is a repetition (resync or a new list), not a change. */

@@ -14,8 +14,6 @@ export interface InformerOptions extends Omit<ReflectorOptions, 'sink'> {
 const MAX_REMOVED = 1000;
 /** Longest stretch of telling handlers before the informer yields to the event loop. */
 const SLICE_MS = 10;
-/** Objects of an initial list that a handler prepares for at once. */
-const SLICE_OBJECTS = 512;
 
 interface Registered {
   readonly handler: ResourceHandler;
@@ -97,19 +95,17 @@ export class Informer implements Informs {
     };
   }
 
-  /** Tells the handler the objects of its initial list, in slices, each after it could prepare for it. */
+  /** Tells the handler the objects of its initial list, in slices, each after it could prepare. */
   async #tellInitial(registered: Registered): Promise<void> {
     const { handler, untold } = registered;
     if (registered.telling) return;
     registered.telling = true;
     while (untold.size > 0) {
-      const keys = firstOf(untold, SLICE_OBJECTS);
-      if (handler.prepare !== undefined) await this.#prepared(handler, keys);
+      if (handler.prepare !== undefined) await this.#prepared(handler);
       const sliceStart = performance.now();
-      for (const key of keys) {
+      for (const key of untold) {
         if (performance.now() - sliceStart >= SLICE_MS) break;
-        // A change of the object, or its end, may have been told meanwhile.
-        if (!untold.delete(key)) continue;
+        untold.delete(key);
         const object = this.store.known(key);
         if (object !== undefined) this.#tell(() => handler.add(object, true));
       }
@@ -119,10 +115,9 @@ export class Informer implements Informs {
     registered.synced = this.#synced;
   }
 
-  async #prepared(handler: ResourceHandler, keys: readonly string[]): Promise<void> {
-    const objects = keys.flatMap((key) => this.store.known(key) ?? []);
+  async #prepared(handler: ResourceHandler): Promise<void> {
     try {
-      await handler.prepare?.(objects);
+      await handler.prepare?.();
     } catch (error) {
       const { logger, resource } = this.#options;
       logger.error({ resource: resource.plural, err: error }, 'An event handler could not prepare');
@@ -254,10 +249,4 @@ export class Informer implements Informs {
       this.#options.logger.error({ resource: this.#options.resource.plural, err: error }, 'An event handler failed');
     }
   }
-}
-
-function firstOf(keys: ReadonlySet<string>, count: number): readonly string[] {
-  const first: string[] = [];
-  for (const key of keys) if (first.push(key) === count) break;
-  return first;
 }

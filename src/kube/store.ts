@@ -4,12 +4,12 @@ import { ByteBudget } from '../base/byte-budget.ts';
 import { type Clock, sleep } from '../base/clock.ts';
 import type { KnownObject, WatchedObject } from './watched-object.ts';
 
-/** What waits for a database that is down must not fill the memory. */
-const HELD_BYTES = 64 * 1024 * 1024;
+/** What waits for a database that is down must not fill the memory, nor leave it in pieces that malloc cannot give back. */
+export const HELD_BYTES: number = 32 * 1024 * 1024;
 /** For an object of unknown size. */
 const GUESSED_BYTES = 4096;
 /** A list brings more while less of the room is used than this: the rest is for what cannot wait, such as a watch. */
-const LISTED = 0.5;
+const LISTED = 0.375;
 /** What waits for the end of a list is kept while less is used than this, so that the list goes on. */
 const WAITING = 0.25;
 /** A list waits no longer while nothing is let go: what holds everything up may be mended only by what it brings. */

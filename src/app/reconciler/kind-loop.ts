@@ -123,7 +123,7 @@ export function createLoop(kind: KindDefinition, parts: Parts): KindLoop {
   const seeing = { client, resource, store, clock, logger, watchdog, onWentBack: wentBack.note };
   const own = narrowedTo(share);
   const informer = new Informer({ ...seeing, ...own });
-  const completeness = new Completeness({
+  const completeness: Completeness = new Completeness({
     ...{ kind, resource, informer, client, storage, clock, logger, mayMark, keeps: own?.keeps },
     limits: share === undefined ? usualLimits : { ...usualLimits, replicas: () => share.replicas() },
     kinds: inCluster(kindsOf(configuration)),
@@ -157,7 +157,7 @@ export function createLoop(kind: KindDefinition, parts: Parts): KindLoop {
         informer: () => informer,
         handler: enqueueForObject(),
         predicates: [resourceVersionChanged, completeness.skipUnchanged, ...noted],
-        prepare: (objects) => completeness.look(objects),
+        prepare: () => completeness.look(),
       }),
       completeness.firstList,
     ],

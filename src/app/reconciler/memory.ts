@@ -4,6 +4,7 @@ import { Session } from 'node:inspector/promises';
 import { setFlagsFromString } from 'node:v8';
 import { ByteBudget } from '../../base/byte-budget.ts';
 import { type Clock, repeat } from '../../base/clock.ts';
+import { HELD_BYTES } from '../../kube/store.ts';
 
 /** Bytes of the objects, as received, that all kinds use at once. Many small objects fit, or a few of the largest. */
 export interface ByteBudgets {
@@ -13,7 +14,6 @@ export interface ByteBudgets {
   readonly worked: ByteBudget;
 }
 
-const HELD_BYTES = 64 * 1024 * 1024;
 const WORKED_BYTES = 16 * 1024 * 1024;
 
 export function createByteBudgets(): ByteBudgets {

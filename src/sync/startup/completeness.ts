@@ -4,7 +4,6 @@ import { isAborted } from '../../base/abort.ts';
 import { sleep, waitUntil } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
 import type { Informer } from '../../kube/informer.ts';
-import type { KnownObject } from '../../kube/watched-object.ts';
 import type { Controller } from '../../runtime/controller.ts';
 import { type Predicate, predicateFuncs } from '../../runtime/predicate.ts';
 import type { ReconcileResult } from '../../runtime/reconcile.ts';
@@ -51,12 +50,12 @@ export class Completeness {
   #asksMysql = false;
 
   constructor(options: CompletenessOptions) {
-    const { informer, kind, storage, evictsAll, logger } = options;
+    const { informer, evictsAll, logger } = options;
     this.#options = options;
     this.#missedDeletes = createMissedDeletes(logger);
     for (const handler of [this.coverage, this.#missedDeletes]) informer.addHandler(handler);
     this.#difference = new Difference({ ...options, listed: informer.store });
-    this.#stored = new StoredVersions(kind, storage, logger);
+    this.#stored = new StoredVersions(options);
     this.firstList = new FirstList(() => informer.synced);
     this.skipUnchanged = predicateFuncs({
       create: ({ object, initial }) => {
@@ -67,9 +66,9 @@ export class Completeness {
     });
   }
 
-  /** Reads what MySQL holds of objects that are about to be handed over. */
-  async look(objects: readonly KnownObject[]): Promise<void> {
-    if (this.#asksMysql) await this.#stored.look(objects);
+  /** Reads what MySQL holds, before the first object is handed over. */
+  async look(): Promise<void> {
+    if (this.#asksMysql) await this.#stored.load();
   }
 
   /** To be called when this process begins to work: from now on it notes the objects that leave. */
@@ -138,12 +137,18 @@ export class Completeness {
    * costs time but is right too.
    */
   async run(
-    controller: Pick<Controller, 'run'>,
+    controller: Pick<Controller, 'run' | 'warmup'>,
     { asksMysql }: { readonly asksMysql: boolean },
     signal: AbortSignal,
   ): Promise<void> {
     this.#asksMysql = asksMysql;
-    await Promise.all([controller.run(signal), asksMysql ? this.#afterFirstList(signal) : undefined]);
+    const works = controller.run(signal);
+    // Where the objects cannot be handed over, the run fails.
+    void controller.warmup(signal).then(
+      () => this.#stored.release(),
+      () => undefined,
+    );
+    await Promise.all([works, asksMysql ? this.#afterFirstList(signal) : undefined]);
   }
 
   async #afterFirstList(signal: AbortSignal): Promise<void> {

@@ -110,9 +110,9 @@ describe('IdentityStore', () => {
       return readReceived(Buffer.from(JSON.stringify({ metadata, spec: 'x'.repeat(1000) })));
     };
 
-    /** Half of the room and more is taken by two of these. */
+    /** Three eighths of the room are taken by two of these and more. */
     function full() {
-      const store = new IdentityStore(new ByteBudget(4000));
+      const store = new IdentityStore(new ByteBudget(5000));
       const clock = new FakeClock();
       for (const name of ['a', 'b', 'c']) store.set(bytes(name));
       const waits = { over: false };
@@ -124,7 +124,7 @@ describe('IdentityStore', () => {
       return { store, clock, waits, wait };
     }
 
-    it('until half of the room is free', async () => {
+    it('until five eighths of the room are free', async () => {
       const { store, clock, waits, wait } = full();
       void wait();
       await clock.advance(9000);

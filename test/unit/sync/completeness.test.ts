@@ -43,7 +43,7 @@ function setUp({ evictsAll = false, refuses = '' } = {}) {
     onMissedDeletes: () => undefined,
   });
   completeness.begin();
-  const controller = { run: () => Promise.resolve() };
+  const controller = { run: () => Promise.resolve(), warmup: () => new Promise<void>(() => undefined) };
   void completeness.run(controller, { asksMysql: true }, AbortSignal.abort());
   const appears = (object: KubernetesObject): void => {
     const watched = asWatched(object);
@@ -190,7 +190,7 @@ describe('an object of the first list', () => {
       await storage.upsert(aModelRow({ resourceVersion: '5' }));
       appears(object);
       assert.equal(skips(object), false, `${name}, before MySQL was asked`);
-      await completeness.look([asWatched(object)]);
+      await completeness.look();
       assert.equal(skips(object), !wanted, name);
     }
   });
@@ -203,7 +203,7 @@ describe('an object of the first list', () => {
       const { completeness, storage, appears, skips } = setUp({ evictsAll });
       await storage.upsert(aModelRow({ resourceVersion: '5' }));
       appears(live);
-      await completeness.look([asWatched(live)]);
+      await completeness.look();
       assert.equal(skips(live, initial), false);
     }
   });

@@ -6,36 +6,44 @@ import { MemoryStorage } from '../../support/memory-storage.ts';
 import { aModel, aModelRow, modelKind } from '../../support/objects.ts';
 import { RecordingLogger } from '../../support/recording-logger.ts';
 
-function setUp() {
+function setUp(keeps?: (object: { readonly uid: string }) => boolean) {
   const storage = new MemoryStorage();
   const logger = new RecordingLogger();
-  return { storage, logger, stored: new StoredVersions(modelKind, storage, logger) };
+  return { storage, logger, stored: new StoredVersions({ kind: modelKind, storage, keeps, logger }) };
 }
 
 const watched = (uid: string, resourceVersion: string): WatchedObject =>
   asWatched(aModel({ name: uid, uid, resourceVersion }));
 
 describe('StoredVersions', () => {
-  it('knows what MySQL holds as live at the same version, and nothing else', async () => {
+  it('knows what MySQL holds as live at the same version, until the list is complete, and nothing else', async () => {
     const { storage, stored } = setUp();
     const objects = ['same', 'newer', 'unknown', 'evicting'].map((uid) => watched(uid, '5'));
     await storage.upsert(aModelRow({ name: 'same', uid: 'same', resourceVersion: '5' }));
     await storage.upsert(aModelRow({ name: 'newer', uid: 'newer', resourceVersion: '4' }));
     const evicting = aModelRow({ name: 'evicting', uid: 'evicting', resourceVersion: '5' });
     await storage.requestEviction(evicting, new Date());
-    assert.equal(stored.has(watched('same', '5')), false, 'before it has looked');
-    await stored.look(objects);
+    assert.equal(stored.has(watched('same', '5')), false, 'before the rows were read');
+    await stored.load();
     assert.deepEqual(
       objects.map((object) => stored.has(object)),
       [true, false, false, false],
     );
-    await stored.look([watched('unknown', '5')]);
-    assert.equal(stored.has(watched('same', '5')), false, 'it knows only what it looked for last');
+    stored.release();
+    assert.equal(stored.has(watched('same', '5')), false, 'after the list');
   });
 
-  it('asks an empty table once, and says that all is stored', async () => {
+  it('keeps nothing of the objects of other replicas', async () => {
+    const { storage, stored } = setUp(({ uid }) => uid === 'own');
+    for (const uid of ['own', 'other']) await storage.upsert(aModelRow({ name: uid, uid, resourceVersion: '5' }));
+    await stored.load();
+    assert.equal(stored.has(watched('own', '5')), true);
+    assert.equal(stored.has(watched('other', '5')), false);
+  });
+
+  it('reads the rows once, and says that all is stored where there are none', async () => {
     const { storage, logger, stored } = setUp();
-    for (let index = 0; index < 3; index += 1) await stored.look([watched('a', '1')]);
+    for (let index = 0; index < 3; index += 1) await stored.load();
     assert.equal(storage.calls.filter((call) => call === 'identities').length, 1);
     assert.deepEqual(logger.messages(), ['MySQL has no Model and the cluster has some: storing all of them']);
   });
@@ -46,7 +54,7 @@ describe('StoredVersions', () => {
     const before = storage.calls.length;
     storage.down = true;
     for (let index = 0; index < 5; index += 1) {
-      await stored.look([watched('a', '5')]);
+      await stored.load();
       assert.equal(stored.has(watched('a', '5')), false);
     }
     assert.equal(storage.calls.length - before, 3);
