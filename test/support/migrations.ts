@@ -21,3 +21,13 @@ export function migrationOptions(access: MysqlAccess, kinds: readonly KindDefini
 export function migrateAll(access: MysqlAccess): Promise<MigrationReport> {
   return migrate(migrationOptions(access));
 }
+
+/** Names of the tables of a kind. */
+export function tablesOf({ table }: KindDefinition): readonly string[] {
+  return [table, `${table}_labels`, `${table}_annotations`];
+}
+
+/** The table that a statement of a migration is about. */
+export function tableIn(statement: string): string {
+  return /`(\w+)`/.exec(statement)?.[1] ?? '';
+}

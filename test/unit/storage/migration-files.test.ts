@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { allKinds } from '../../../src/kinds/kinds.ts';
+import { allKinds, defaultKinds } from '../../../src/kinds/kinds.ts';
 import { migrationsFor, parseMigration } from '../../../src/storage/mysql/schema/migration-files.ts';
 import { supportedSchema } from '../../../src/storage/schema-range.ts';
+import { tableIn, tablesOf } from '../../support/migrations.ts';
 
 const TEXT =
   '-- A comment.\n-- minReader: 1\n-- minWriter: 1\n-- gate: open\nCREATE TABLE `model` (`uid` INT);\nDO 1;\n';
@@ -38,6 +39,29 @@ describe('the migrations of this version', () => {
   for (const { name, number, minReader, minWriter } of numbered) {
     it(`${name} says in its header which programs may read and write`, () => {
       for (const oldest of [minReader, minWriter]) assert.ok(oldest >= 1 && oldest <= number, String(oldest));
+    });
+  }
+
+  /** The statements about the tables of a kind, without its name and its indexed columns. */
+  const formOf = (kind: (typeof allKinds)[number]): readonly string[] => {
+    const tables = new Set(tablesOf(kind));
+    const own = migrationsFor(allKinds).flatMap(({ statements }) =>
+      statements.filter((sql) => tables.has(tableIn(sql))),
+    );
+    return own.map((sql) =>
+      sql
+        .replaceAll(`\`${kind.table}`, '`kind')
+        .replace(/(?<=`json` JSON NOT NULL,\n)[^]*(?= {2}PRIMARY KEY)/, '')
+        .replace(/(?<=KEY `kind_tombstone` [^\n]*\)),?\n(?: {2}KEY [^\n]*\n)*/, '\n'),
+    );
+  };
+
+  for (const kind of allKinds) {
+    it(`makes the tables of ${kind.kind} by the same statements as those of every kind, but for indexed columns`, () => {
+      const [first] = defaultKinds;
+      assert.ok(first !== undefined);
+      assert.deepEqual(formOf(kind), formOf(first));
+      assert.equal(formOf(kind).length, tablesOf(kind).length);
     });
   }
 });
