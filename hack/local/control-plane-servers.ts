@@ -1,4 +1,5 @@
-import { join } from 'node:path';
+import { constants, cpSync } from 'node:fs';
+import { basename, join } from 'node:path';
 import type { Certificate } from './certificates.ts';
 import type { ControlPlaneFiles } from './control-plane-files.ts';
 import { serviceRange, writeSecret } from './control-plane-files.ts';
@@ -27,13 +28,15 @@ export interface ServerContext {
   readonly files: ControlPlaneFiles;
   readonly reaper: Reaper;
   readonly signal: AbortSignal | undefined;
+  /** Data directory that etcd begins with a copy of; an empty one unless given. */
+  readonly template?: string | undefined;
   /** Group of users whose calls the API server writes down. */
-  readonly auditedGroup: string | undefined;
-  readonly featureGates: string | undefined;
+  readonly auditedGroup?: string | undefined;
+  readonly featureGates?: string | undefined;
   /** What the API server shows to the webhooks it calls. */
-  readonly webhookClient: Certificate | undefined;
+  readonly webhookClient?: Certificate | undefined;
   /** See ControlPlaneOptions. */
-  readonly tracesTo: string | undefined;
+  readonly tracesTo?: string | undefined;
 }
 
 export interface Listening {
@@ -41,13 +44,20 @@ export interface Listening {
   readonly url: string;
 }
 
+export function etcdData(directory: string): string {
+  return join(directory, 'etcd');
+}
+
 export function startEtcd(context: ServerContext): Promise<Listening> {
   const { path, directory, etcdCaPem, etcdClient } = context.files;
+  const data = etcdData(directory);
+  if (context.template !== undefined)
+    cpSync(context.template, data, { recursive: true, mode: constants.COPYFILE_FICLONE });
   return startOnFreePort(context, (url) => ({
     name: 'etcd',
     args: [
       '--name=local',
-      `--data-dir=${join(directory, 'etcd')}`,
+      `--data-dir=${data}`,
       `--listen-client-urls=${url}`,
       `--advertise-client-urls=${url}`,
       // No peer joins this etcd, so its peer port may be any; it is closed to other clients all the same.
@@ -176,8 +186,12 @@ function frontProxyFlags(path: (name: string) => string): readonly string[] {
 
 /** The flag came with Kubernetes 1.32. */
 async function uidHeaderFlags({ binDir }: ServerContext): Promise<readonly string[]> {
-  const { stdout } = await runCommand(join(binDir, 'kube-apiserver'), ['--version']);
-  return /v1\.(?:30|31)\./.test(stdout) ? [] : ['--requestheader-uid-headers=X-Remote-Uid'];
+  // The folder of programs that were built here begins with their version.
+  const named = basename(binDir);
+  const version = /^v1\.\d+\./.test(named)
+    ? named
+    : (await runCommand(join(binDir, 'kube-apiserver'), ['--version'])).stdout;
+  return /v1\.(?:30|31)\./.test(version) ? [] : ['--requestheader-uid-headers=X-Remote-Uid'];
 }
 
 export function startControllerManager(context: ServerContext, url: string): Promise<ServerProcess> {

@@ -15,6 +15,7 @@ import {
   startEtcd,
   startScheduler,
 } from './control-plane-servers.ts';
+import { etcdTemplate } from './etcd-template.ts';
 import { answersOk } from './https-probe.ts';
 import { kubeconfigText } from './kubeconfig.ts';
 import { type KubectlOptions, type KubectlResult, kubectlRunner } from './kubectl.ts';
@@ -70,7 +71,9 @@ const objectsTimeoutMs = 60_000;
 
 export async function startControlPlane(options: ControlPlaneOptions = {}): Promise<ControlPlane> {
   const { progress = progressOnStderr, parentDirectory = tmpdir(), signal, env = process.env } = options;
-  const binDir = await findBinaries({ env, progress, signal });
+  const preparation = { env, progress, signal };
+  const binDir = await findBinaries(preparation);
+  const template = await etcdTemplate(binDir, preparation);
   const directory = mkdtempSync(join(parentDirectory, 'control-plane-'));
   const reaper = startReaper(directory);
   const servers: ServerProcess[] = [];
@@ -83,7 +86,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
   try {
     const files = await writeControlPlaneFiles(directory);
     const { auditedGroup, webhookClient, tracesTo, featureGates } = options;
-    const context = { binDir, files, reaper, signal, auditedGroup, webhookClient, tracesTo, featureGates };
+    const context = { binDir, files, reaper, signal, template, auditedGroup, webhookClient, tracesTo, featureGates };
     const start = (): Promise<Started> => startServers(context, servers, options.minimal ?? false);
     const started = await withElapsedTime(progress, () => 'Starting the control plane', start);
     const { url } = started;

@@ -4,12 +4,13 @@ import { setPriority } from 'node:os';
 import { findBinaries } from './binaries.ts';
 import { findChromium } from './chromium.ts';
 import { findDatabasePrograms } from './database-programs.ts';
+import { etcdTemplate } from './etcd-template.ts';
 import { findGoProgram, gitopsPrograms, goPrograms } from './go-program.ts';
 import type { Preparation } from './preparation.ts';
 
 /** The control plane, MySQL and MariaDB. */
 export async function prepareServers(preparation: Preparation): Promise<void> {
-  await findBinaries(preparation);
+  await etcdTemplate(await findBinaries(preparation), preparation);
   if (preparation.env['INGESTER_MYSQL_URL'] === undefined) await findDatabasePrograms('mysql', preparation);
   if (preparation.env['INGESTER_MARIADB_URL'] === undefined) await findDatabasePrograms('mariadb', preparation);
 }

@@ -38,6 +38,19 @@ describe('a local control plane', () => {
     assert.equal(clientVersion!.gitVersion, serverVersion!.gitVersion);
   });
 
+  it('begins with the roles of Kubernetes, and with an identity and certificates of its own', async () => {
+    const of = (plane: ControlPlane, resource: string, name: string, path: string) =>
+      plane.kubectlRun(['get', resource, name, '--namespace=kube-system', `--output=jsonpath={${path}}`]);
+    const uids = [first, second].map((plane) => of(plane, 'namespace', 'kube-system', '.metadata.uid'));
+    assert.equal(new Set((await Promise.all(uids)).map(({ stdout }) => stdout)).size, 2);
+    for (const plane of [first, second]) {
+      await of(plane, 'clusterrole', 'system:controller:generic-garbage-collector', '.metadata.uid');
+      const name = 'extension-apiserver-authentication';
+      const { stdout } = await of(plane, 'configmap', name, '.data.client-ca-file');
+      assert.equal(stdout.trim(), plane.caPem.trim());
+    }
+  });
+
   it('refuses to a service account what no role allows', async () => {
     await first.kubectlRun(['create', 'serviceaccount', 'no-rights']);
     const token = (await first.kubectlRun(['create', 'token', 'no-rights'])).stdout.trim();

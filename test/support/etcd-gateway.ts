@@ -1,10 +1,9 @@
 // etcd by its JSON gateway: what no API server offers, and what happens to one's etcd all the same.
 import { readFileSync } from 'node:fs';
-import { Agent, request } from 'node:https';
+import { Agent } from 'node:https';
 import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
 import type { ControlPlane } from '../../hack/local/control-plane.ts';
-import { CodedError } from '../../src/base/errors.ts';
+import { callEtcd, type EtcdAnswer } from '../../hack/local/etcd-call.ts';
 
 export interface EtcdGateway {
   /** Forgets every state but the newest, so that nothing older can be watched or read; the revision. */
@@ -17,19 +16,11 @@ export interface EtcdGateway {
 const CONNECTIONS = 32;
 
 export function etcdGateway({ directory, etcdUrl }: ControlPlane): EtcdGateway {
-  const file = (name: string): Buffer => readFileSync(join(directory, 'pki', name));
-  const tls = { ca: file('etcd-ca.crt'), cert: file('etcd-client.crt'), key: file('etcd-client.key') };
-  const call = (path: string, body: object, agent: Agent | false = false): Promise<{ header: { revision: string } }> =>
-    new Promise((resolve, reject) => {
-      const sent = request(`${etcdUrl}${path}`, { method: 'POST', agent, ...tls }, (response) => {
-        void text(response).then((answer) => {
-          if (response.statusCode === 200) resolve(JSON.parse(answer) as { header: { revision: string } });
-          else reject(new CodedError('TEST_SETUP', `etcd answered ${response.statusCode}: ${answer}`));
-        }, reject);
-      });
-      sent.on('error', reject);
-      sent.end(JSON.stringify(body));
-    });
+  const file = (name: string): string => readFileSync(join(directory, 'pki', name), 'utf8');
+  const client = { certificatePem: file('etcd-client.crt'), keyPem: file('etcd-client.key') };
+  const access = { url: etcdUrl, caPem: file('etcd-ca.crt'), client };
+  const call = (path: string, body: object, agent: Agent | false = false): Promise<EtcdAnswer> =>
+    callEtcd(access, path, body, agent);
   const base64 = (value: string): string => Buffer.from(value).toString('base64');
   return {
     compact: async () => {
