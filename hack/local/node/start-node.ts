@@ -59,7 +59,13 @@ export async function startProcessNode(controlPlane: ControlPlane, options: Proc
     command: process.execPath,
     args: [program, file],
     directory: stateDirectory,
-    env: { PATH: process.env['PATH'], HOME: stateDirectory, TZ: 'UTC' },
+    // Its own, not that of its pods: sources that were compiled before start in half the processor time.
+    env: {
+      PATH: process.env['PATH'],
+      HOME: stateDirectory,
+      TZ: 'UTC',
+      NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'],
+    },
     logFile: join(stateDirectory, 'node.log'),
     reaper,
     ready: (): boolean => beatenBy(stateDirectory) === node.pid,
