@@ -96,6 +96,16 @@ export class ApiServer {
   }
 }
 
+/** Over connections of its own: the API server may have been restarted since the last. */
+export async function askApiServer<T>(kubeconfig: string, work: (api: ApiServer) => Promise<T>): Promise<T> {
+  const api = new ApiServer(kubeconfig);
+  try {
+    return await work(api);
+  } finally {
+    api.close();
+  }
+}
+
 function parsed(text: string): ApiAnswer['body'] {
   try {
     return JSON.parse(text) as ApiAnswer['body'];

@@ -6,6 +6,7 @@ import type { LocalImage } from '../../hack/local/node/image-table.ts';
 import type { Pod } from '../../hack/local/node/pod.ts';
 import { type ProcessNode, type ProcessNodeOptions, startProcessNode } from '../../hack/local/node/start-node.ts';
 import { CodedError } from '../../src/base/errors.ts';
+import { type ApiAnswer, askApiServer } from './api-server.ts';
 
 const root = join(import.meta.dirname, '../..');
 
@@ -46,21 +47,24 @@ export class NodeCluster {
   }
 
   async pod(name: string): Promise<Pod> {
-    return JSON.parse(await this.kubectl('get', 'pod', name, '-o', 'json')) as Pod;
+    return (await this.#get(`pods/${name}`)) as unknown as Pod;
   }
 
   async pods(selector: string): Promise<readonly Pod[]> {
-    const list = JSON.parse(await this.kubectl('get', 'pods', '-l', selector, '-o', 'json')) as { items: Pod[] };
-    return list.items;
+    const list = await this.#get(`pods?labelSelector=${encodeURIComponent(selector)}`);
+    return (list as unknown as { readonly items: readonly Pod[] }).items;
   }
 
   /** Reasons of the events about an object. */
   async events(name: string): Promise<readonly string[]> {
-    const filter = `--field-selector=involvedObject.name=${name}`;
-    const list = JSON.parse(await this.kubectl('get', 'events', filter, '-o', 'json')) as {
-      items: { reason: string }[];
-    };
-    return list.items.map(({ reason }) => reason);
+    const list = await this.#get(`events?fieldSelector=involvedObject.name%3D${name}`);
+    return (list as unknown as { readonly items: readonly { reason: string }[] }).items.map(({ reason }) => reason);
+  }
+
+  /** Without kubectl, which takes a tenth of a second of processor time from what is waited for. */
+  #get(path: string): Promise<ApiAnswer['body']> {
+    const call = { method: 'GET', path: `/api/v1/namespaces/default/${path}` } as const;
+    return askApiServer(this.controlPlane.kubeconfig, (api) => api.must(call));
   }
 
   async stop(): Promise<void> {
