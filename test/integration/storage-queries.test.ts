@@ -122,6 +122,26 @@ for (const flavour of ['mysql', 'mariadb'] as const) {
       await server.query("DELETE FROM model_labels WHERE obj_uid = 'owned-before'");
     });
 
+    it('find an object by two labels where the original wrote one of them, which has no creation time then', async () => {
+      const labels = { team: 'a', tier: 'b' };
+      const metadata = { uid: 'undated', name: 'undated', namespace: 'undated', labels };
+      await database().storage.upsert(aModelRow(metadata));
+      const both = Object.entries(labels).map(
+        ([key, value]): LabelRequirement => ({ key, operator: 'in', values: [value] }),
+      );
+      const server = database().database;
+      for (const key of Object.keys(labels)) {
+        await server.query(
+          "UPDATE model_labels SET obj_create_time = DEFAULT WHERE obj_uid = 'undated' AND `key` = ?",
+          [key],
+        );
+        const { items } = await database().storage.list(modelKind, { namespace: 'undated', labels: both });
+        assert.equal(items.length, 1, `without the time of ${key}`);
+      }
+      await server.query("DELETE FROM model WHERE uid = 'undated'");
+      await server.query("DELETE FROM model_labels WHERE obj_uid = 'undated'");
+    });
+
     it('are answered as in memory, page by page', async () => {
       await fc.assert(
         fc.asyncProperty(query, async (asked) => {
@@ -203,14 +223,31 @@ for (const flavour of ['mysql', 'mariadb'] as const) {
       const planOf = (namespace: string): Promise<ListPlan> =>
         pool.read((session) => planList(session, kind, { namespace, labels: [label] }));
       assert.deepEqual(await planOf('huge'), byLabel(label));
-      assert.deepEqual(await planOf('project-7'), along);
+      assert.deepEqual(await planOf('project-7'), { ...along, dated: [label] });
       await pool.close();
+    });
+
+    it('ask objects of a namespace for a label by its key, in which they stand in their order', async () => {
+      const asked: ListQuery = { namespace: 'project-7', labels: [frequent] };
+      const { sql, parameters } = pageStatement(kind, asked, { ...along, dated: [frequent] });
+      const rows = await database().database.query(`EXPLAIN FORMAT=TRADITIONAL ${sql}`, [...parameters, 101] as (
+        | string
+        | number
+      )[]);
+      const ofLabel = rows.find((row) => row['table'] === 's');
+      assert.equal(ofLabel?.['key'], `${kind.table}_labels_key_value`);
+      assert.match(String(ofLabel['ref']), /const,const,.*create_time,.*uid/);
+      assert.match(String(ofLabel['Extra']), /Using index/);
+      assert.deepEqual(await explain(sql, [...parameters, 101]), []);
     });
 
     it('of an approximate count lead to a part of the objects, side by side, and come near the exact one', async () => {
       const asked: AggregateQuery = { deleted: 'included', groupBy: ['metadata.namespace'] };
       const plan = aggregatePlan(kind, { deleted: 'included' });
-      const { sql, parameters } = aggregateStatement(kind, { deleted: 'included' }, plan, { oneIn: 64 });
+      const { sql, parameters } = aggregateStatement(kind, { deleted: 'included' }, plan, {
+        walk: { oneIn: 64 },
+        restored: 'none',
+      });
       const rows = await database().database.query(`EXPLAIN FORMAT=TRADITIONAL ${sql}`, [...parameters, 1] as (
         | string
         | number

@@ -28,7 +28,10 @@ const MOST_CONDITIONS = 64;
 const MOST_NAMESPACES = 1024;
 
 /** The table that a condition begins at; what it has found already is not asked again. */
-type Beginning = { readonly begin: 'order' } | { readonly begin: 'label'; readonly label: LabelRequirement };
+type Beginning = ({ readonly begin: 'order' } | { readonly begin: 'label'; readonly label: LabelRequirement }) & {
+  /** Labels with one value, whose rows all have the creation time of their object. */
+  readonly dated?: readonly LabelRequirement[];
+};
 
 /**
  * Everything that the query asks of an object `m`, but its place in the order. With a beginning, labels are asked row by
@@ -51,8 +54,10 @@ function pairConditions(
   beginning: Beginning | undefined,
 ): readonly SqlCondition[] {
   const begun = beginning?.begin === 'label' ? beginning.label : undefined;
-  const ofLabel = (label: LabelRequirement): SqlCondition =>
-    beginning === undefined ? labelInSet(table, label) : pairOfRow(`${table}_labels`, label);
+  const ofLabel = (label: LabelRequirement): SqlCondition => {
+    if (beginning === undefined) return labelInSet(table, label);
+    return beginning.dated?.includes(label) === true ? datedLabel(table, label) : pairOfRow(`${table}_labels`, label);
+  };
   return [
     ...labels.filter((label) => label !== begun).map(ofLabel),
     ...annotations.map((annotation) => pairOfRow(`${table}_annotations`, annotation)),
@@ -106,6 +111,18 @@ function pairOfRow(table: string, requirement: LabelRequirement): SqlCondition {
   const { sql, parameters } = labelMatch('s', requirement);
   const found = `SELECT 1 FROM \`${table}\` \`s\` WHERE \`s\`.\`obj_uid\` = \`m\`.\`uid\` AND ${sql}`;
   return { sql: `(${found}) ${isNegative(requirement) ? 'IS NULL' : 'IS NOT NULL'}`, parameters };
+}
+
+/**
+ * The same by the key of the label. Objects that are walked in the order of their creation stand in it side by side, and by
+ * primary key each on a page of its own.
+ */
+function datedLabel(table: string, requirement: LabelRequirement): SqlCondition {
+  const { sql, parameters } = labelMatch('s', requirement);
+  const found =
+    `SELECT 1 FROM \`${table}_labels\` \`s\` IGNORE INDEX (PRIMARY) WHERE ${sql} ` +
+    'AND `s`.`obj_create_time` = `m`.`create_time` AND `s`.`obj_uid` = `m`.`uid`';
+  return { sql: `(${found}) IS NOT NULL`, parameters };
 }
 
 function treeCondition(kind: KindDefinition, condition: Condition): SqlCondition {

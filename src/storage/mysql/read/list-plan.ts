@@ -7,12 +7,17 @@
 import type { KindDefinition } from '../../../api/kind.ts';
 import { type LabelRequirement, type ListQuery, newestFirst, type Order, ordersOf } from '../../list-query.ts';
 import type { SqlSession } from '../pool.ts';
+import { NO_TIME } from '../schema/tables.ts';
 import { estimate } from './bounds.ts';
 import { labelMatch } from './conditions.ts';
 
-export type ListPlan =
+export type ListPlan = (
   | { readonly begin: 'order' }
-  | { readonly begin: 'label'; readonly label: LabelRequirement; readonly sorted: 'by-key' | 'afterwards' };
+  | { readonly begin: 'label'; readonly label: LabelRequirement; readonly sorted: 'by-key' | 'afterwards' }
+) & {
+  /** Labels that the objects of the walk are asked for by the key of the label. */
+  readonly dated?: readonly LabelRequirement[];
+};
 
 /** Sorting this many is nothing; walking this many and asking each for the rest is little. */
 const FEW = 1000;
@@ -22,6 +27,23 @@ const MOST_COUNTED = 8;
 export const alongOrder: ListPlan = { begin: 'order' };
 
 export async function planList(session: SqlSession, kind: KindDefinition, query: ListQuery): Promise<ListPlan> {
+  const plan = await planBeginning(session, kind, query);
+  if (!isByCreation(ordersOf(query))) return plan;
+  const begun = plan.begin === 'label' ? plan.label : undefined;
+  const dated: LabelRequirement[] = [];
+  for (const label of (query.labels ?? []).filter((one) => one !== begun && isEquality(one)))
+    if (await isDated(session, kind, label)) dated.push(label);
+  return dated.length === 0 ? plan : { ...plan, dated };
+}
+
+/** What the original wrote of a label has no creation time, until this program has written the object. */
+async function isDated(session: SqlSession, kind: KindDefinition, label: LabelRequirement): Promise<boolean> {
+  const { sql, parameters } = labelMatch('l', label);
+  const undated = `SELECT 1 FROM \`${kind.table}_labels\` \`l\` WHERE ${sql} AND \`l\`.\`obj_create_time\` = ? LIMIT 1`;
+  return (await session.query(undated, [...parameters, NO_TIME])).length === 0;
+}
+
+async function planBeginning(session: SqlSession, kind: KindDefinition, query: ListQuery): Promise<ListPlan> {
   const positive = (query.labels ?? []).filter(({ operator }) => operator === 'in' || operator === 'exists');
   const [first] = positive;
   if (first === undefined) return alongOrder;

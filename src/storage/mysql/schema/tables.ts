@@ -37,7 +37,7 @@ function keyName(columns: ColumnIndex): string {
 }
 
 /** The original's statements name its own columns only, so every other one has a default. */
-const NO_TIME = '1970-01-01 00:00:00.000000';
+export const NO_TIME = '1970-01-01 00:00:00.000000';
 
 function mainTable(kind: KindDefinition): string {
   const indexed = kind.indexes.flat().map((column) => `  \`${column.name}\` ${sqlType(column)}`);

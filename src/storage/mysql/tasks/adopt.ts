@@ -6,6 +6,7 @@ import type { ReadOriginal } from '../../original.ts';
 import type { SqlSession } from '../pool.ts';
 import { isOwn } from '../schema/own-tables.ts';
 import { readTables, type TableShape } from '../schema/table-shape.ts';
+import { NO_TIME } from '../schema/tables.ts';
 import { planAdoption } from './adoption-plan.ts';
 import type { MigrationConnection } from './migration-connection.ts';
 import { fillPage, hasForeign } from './original-rows.ts';
@@ -149,7 +150,6 @@ async function sharedNames(session: SqlSession, { table }: KindDefinition): Prom
 }
 
 const PAGE_OBJECTS = 500;
-const NO_TIME = '1970-01-01 00:00:00.000000';
 
 /** Labels know when their object was created; those the original left behind without an object get the oldest time. */
 export async function fillLabels(
