@@ -99,6 +99,14 @@ export function aggregatePlan(kind: KindDefinition, query: AggregateQuery): Aggr
   };
 }
 
+/**
+ * Whether what is live and what is evicted is counted together: then an evicted object is left out where one that was restored
+ * from it under its name is not deleted.
+ */
+export function countsOnce({ states, deleted }: Pick<AggregateQuery, 'states' | 'deleted'>): boolean {
+  return states === undefined && deleted !== 'included';
+}
+
 /** The page as it was read, with one group more than fits where there are more. */
 export function wholeAggregate(found: readonly AggregateGroup[], { limit }: AggregatePlan, oneIn = 1): Aggregate {
   const groups = found.map((group) => ({ ...group, count: group.count * oneIn }));

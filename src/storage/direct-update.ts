@@ -5,7 +5,7 @@ import { isJsonObject, type JsonObject } from '../base/json.ts';
 import { parseLossless } from '../base/lossless-json.ts';
 import type { MetadataChange, UpdateTarget } from './bulk.ts';
 import { DirectUpdateRefusedError, ObjectMissingError, VersionConflictError } from './errors.ts';
-import { ownerPairs } from './owners.ts';
+import { namedPairs } from './owners.ts';
 import type { RowState } from './row.ts';
 import { metadataProblems } from './selectors.ts';
 
@@ -83,7 +83,7 @@ function changed(stored: StoredForUpdate, change: MetadataChange): ChangedMetada
     contentHash: contentHash(next),
     proto: change.encode(next),
     labels: Object.entries(labels),
-    owners: ownerPairs(next),
+    owners: namedPairs(next),
     annotations: Object.entries(annotations),
   };
 }

@@ -1,6 +1,7 @@
 // Owner references stand in the table of the labels, so that the key of a label finds what an owner has, newest first. Each
-// has two rows with an empty value: `=<uid>` and `<Kind>=<name>`. No label has "=" in its key, so neither is taken for the
-// other.
+// has two rows with an empty value: `=<uid>` and `<Kind>=<name>`. What an object was restored from is a row beside them. No
+// label has "=" in its key, so none is taken for another.
+import { RESTORED_FROM_ANNOTATION } from '../api/names.ts';
 import { isJsonObject, valueAt } from '../base/json.ts';
 import { QueryUnsupportedError } from './errors.ts';
 import type { FieldCondition, LabelRequirement } from './list-query.ts';
@@ -10,12 +11,24 @@ type Pair = readonly [key: string, value: string];
 const FIELD = 'metadata.ownerReferences';
 const UID_FIELD = `${FIELD}.uid`;
 
+/** What the value of a label has room for. */
+const LABEL_VALUE = 63;
+
 /** What a key has room for, and what is compared byte by byte; the API server lets no other name or kind exist. */
 const isKind = (text: string): boolean => /^[A-Za-z][-A-Za-z0-9]{0,62}$/.test(text);
 const isName = (text: string): boolean => /^[!-~]{1,253}$/.test(text);
 
-/** The rows of what an object names as its owners. */
-export function ownerPairs(object: unknown): readonly Pair[] {
+/** The key of the row that has the uid of what an object was restored from. An owner has a name behind the "=". */
+export const ORIGIN_KEY = 'restored-from=';
+
+/** The rows of what an object names: its owners, and what it was restored from. */
+export function namedPairs(object: unknown): readonly Pair[] {
+  const origin = valueAt(object, ['metadata', 'annotations', RESTORED_FROM_ANNOTATION]);
+  const isUid = typeof origin === 'string' && origin.length <= LABEL_VALUE && isName(origin);
+  return [...ownerPairs(object), ...(isUid ? [[ORIGIN_KEY, origin] as const] : [])];
+}
+
+function ownerPairs(object: unknown): readonly Pair[] {
   const owners = valueAt(object, ['metadata', 'ownerReferences']);
   if (!Array.isArray(owners)) return [];
   const keys = owners
@@ -29,8 +42,8 @@ export function ownerPairs(object: unknown): readonly Pair[] {
   return [...new Set(keys)].map((key) => [key, '']);
 }
 
-/** Whether a row of the table of the labels is an owner reference. */
-export function isOwnerKey(key: string): boolean {
+/** Whether a row of the table of the labels is no label. */
+export function isNamedKey(key: string): boolean {
   return key.includes('=');
 }
 

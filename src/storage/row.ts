@@ -27,7 +27,7 @@ export interface ObjectRow {
   /** What the json has and the protobuf bytes do not; `unfit` then names the column `proto`. */
   readonly leftOut?: readonly { readonly path: string; readonly expected: string | undefined }[];
   readonly labels: readonly (readonly [key: string, value: string])[];
-  /** What the table of the labels has of its owner references (owners.ts); none where it is missing. */
+  /** What the table of the labels has of its owners and its origin (owners.ts); none where it is missing. */
   readonly owners?: readonly (readonly [key: string, value: string])[];
   readonly annotations: readonly (readonly [key: string, value: string])[];
   /** `gateClosing` of the storage before the object was read; a write after a later closing is refused. */

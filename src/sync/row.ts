@@ -9,7 +9,7 @@ import type { Logger } from '../base/logger.ts';
 import { encodeObject } from '../proto/encode.ts';
 import type { LeftOut, OnLeftOut } from '../proto/left-out.ts';
 import { columnValues, NO_TIME, storableTime, unfitColumns } from '../storage/columns.ts';
-import { ownerPairs } from '../storage/owners.ts';
+import { namedPairs } from '../storage/owners.ts';
 import type { ObjectRow } from '../storage/row.ts';
 import { maskedValues, type SensitiveValues, sealObject } from '../storage/sensitive.ts';
 
@@ -27,7 +27,7 @@ export function toRow(
   const json = JSON.stringify(stored);
   const { metadata } = stored;
   const columns = columnValues(kind, stored);
-  const owners = ownerPairs(stored);
+  const owners = namedPairs(stored);
   const leftOut: LeftOut[] = [];
   const proto = encode(kind.kind, stored as JsonObject, (left) => leftOut.push(left));
   const wanted = wantedKey(metadata);

@@ -52,6 +52,44 @@ export function storageAggregateContract(name: string, storageFor: () => Metadat
       assert.deepEqual(await groups({ ...none, groupBy: ['spec.algorithm'] }), []);
     });
 
+    it('counts a restored object once, as what it is now, and the evicted one again once that is deleted', async () => {
+      const storage = storageFor();
+      const place = { namespace: 'restored', name: 'again' };
+      const rowFrom = (uid: string, algorithm: string, from?: string): ReturnType<typeof aModelRow> =>
+        aModelRow(
+          { ...place, uid, annotations: from === undefined ? {} : { 'michelangelo/RestoredFrom': from } },
+          { algorithm },
+        );
+      const counted = async (query: AggregateQuery = {}) =>
+        groups({ namespace: place.namespace, groupBy: ['spec.algorithm'], ...query });
+      const evict = async (row: ReturnType<typeof aModelRow>): Promise<void> => {
+        await storage.requestEviction(row, at);
+        await storage.finish(row, at);
+      };
+      await evict(rowFrom('restored-1', 'forest'));
+      assert.deepEqual(await counted(), [['forest', 1]]);
+      const second = rowFrom('restored-2', 'tree', 'restored-1');
+      await storage.upsert(second);
+      assert.deepEqual(await counted(), [['tree', 1]], 'the live one');
+      assert.deepEqual(await counted({ figures: figuresOf(CREATED).slice(1, 2) }).then((found) => found.length), 1);
+      assert.deepEqual(await counted({ states: ['evicted'] }), [['forest', 1]]);
+      assert.deepEqual(await counted({ deleted: 'included' }), [
+        ['forest', 1],
+        ['tree', 1],
+      ]);
+      const elsewhere = { ...place, name: 'another', uid: 'restored-liar' };
+      await storage.upsert(
+        aModelRow({ ...elsewhere, annotations: { 'michelangelo/RestoredFrom': 'counted-0' } }, { algorithm: 'tree' }),
+      );
+      assert.deepEqual(await groups({}), [[9]], 'an object takes no other name out of a count');
+      assert.deepEqual({ ...(await storage.getById(modelKind, 'restored-2'))?.labels }, {}, 'no label');
+      await storage.finish(second, at);
+      assert.deepEqual(await counted(), [
+        ['forest', 1],
+        ['tree', 1],
+      ]);
+    });
+
     it('looks in the namespaces that are named, and in no other', async () => {
       const { groups: found } = await storageFor().aggregate(modelKind, {
         namespaces: [namespace, 'another'],

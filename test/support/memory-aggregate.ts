@@ -6,12 +6,14 @@ import {
   type AggregateQuery,
   type AggregateValue,
   aggregatePlan,
+  countsOnce,
   MAX_SORTED,
   refuseSorting,
   wholeAggregate,
 } from '../../src/storage/aggregate.ts';
 import type { QueryField } from '../../src/storage/fields.ts';
 import { fromSqlTime } from '../../src/storage/mysql/sql-time.ts';
+import { ORIGIN_KEY } from '../../src/storage/owners.ts';
 import { columnOf, compareValues, type MemoryEntry, matches, type Value } from './memory-list.ts';
 
 export function aggregateInMemory(
@@ -20,7 +22,8 @@ export function aggregateInMemory(
   entries: readonly MemoryEntry[],
 ): Aggregate {
   const plan = aggregatePlan(kind, query);
-  const matching = entries.filter((entry) => matches(kind, query, entry));
+  const isLeftOut = countsOnce(query) ? restoredAmong(entries) : () => false;
+  const matching = entries.filter((entry) => matches(kind, query, entry) && !isLeftOut(entry));
   if (matching.length > MAX_SORTED && plan.figures.some(({ figure }) => figure === 'p50')) refuseSorting();
   const keyOf = ({ row }: MemoryEntry): readonly Value[] =>
     plan.keys.map(({ field, length }) => {
@@ -53,6 +56,17 @@ export function aggregateInMemory(
     sorted.map(({ group }) => group),
     plan,
   );
+}
+
+/** Whether one of the same name that is not deleted was restored from an entry. */
+function restoredAmong(entries: readonly MemoryEntry[]): (entry: MemoryEntry) => boolean {
+  const names = ({ row }: MemoryEntry, uid: string | undefined): string =>
+    JSON.stringify([row.namespace, row.name, uid]);
+  const origins = entries
+    .filter(({ stored }) => stored.state !== 'deleted')
+    .map((entry) => names(entry, entry.row.owners?.find(([key]) => key === ORIGIN_KEY)?.[1]));
+  const known = new Set(origins);
+  return (entry) => known.has(names(entry, entry.row.uid));
 }
 
 function compareKeys(left: readonly Value[], right: readonly Value[]): number {

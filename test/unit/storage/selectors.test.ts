@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { KEY_LENGTH } from '../../../src/storage/mysql/schema/tables.ts';
-import { isOwnerKey, ownerPairs, splitOwners } from '../../../src/storage/owners.ts';
+import { isNamedKey, namedPairs, splitOwners } from '../../../src/storage/owners.ts';
 import {
   isLabelKey,
   parseAnnotationSelector,
@@ -133,13 +133,13 @@ describe('a field selector of owners', () => {
   it('finds what stands in the object, and no label', () => {
     const owner = { apiVersion: 'michelangelo.api/v2', kind: 'Pipeline', name: 'train', uid: '12-34' };
     const ownerReferences = [owner, owner, { ...owner, uid: 'with blanks ' }, { kind: 7 }, 'none'];
-    assert.deepEqual(ownerPairs({ metadata: { ownerReferences } }), [
+    assert.deepEqual(namedPairs({ metadata: { ownerReferences } }), [
       ['=12-34', ''],
       ['Pipeline=train', ''],
     ]);
-    assert.ok(ownerPairs({ metadata: { ownerReferences } }).every(([key]) => isOwnerKey(key) && !isLabelKey(key)));
+    assert.ok(namedPairs({ metadata: { ownerReferences } }).every(([key]) => isNamedKey(key) && !isLabelKey(key)));
     const longest = { kind: 'K'.repeat(63), name: 'n'.repeat(253), uid: 'u' };
-    assert.ok(ownerPairs({ metadata: { ownerReferences: [longest] } }).every(([key]) => key.length <= KEY_LENGTH));
+    assert.ok(namedPairs({ metadata: { ownerReferences: [longest] } }).every(([key]) => key.length <= KEY_LENGTH));
   });
 });
 

@@ -6,6 +6,7 @@ import {
   type AggregateQuery,
   type AggregateValue,
   aggregatePlan,
+  countsOnce,
   type Figure,
   type GroupKey,
   MAX_GROUPS,
@@ -15,6 +16,7 @@ import {
   wholeAggregate,
 } from '../../aggregate.ts';
 import type { QueryField } from '../../fields.ts';
+import { ORIGIN_KEY } from '../../owners.ts';
 import type { SqlSession } from '../pool.ts';
 import { fromSqlTime } from '../sql-time.ts';
 import { countUpTo, estimate, expectedRows, refuseWideAnnotations } from './bounds.ts';
@@ -33,7 +35,8 @@ export async function readAggregate(
   await refuseWideAnnotations(session, kind, query, (rest) => conditionBy(walk, kind, rest));
   if (plan.figures.some(({ figure }) => figure === 'p50'))
     await refuseMany(session, kind, conditionBy(walk, kind, query));
-  const { sql, parameters } = aggregateStatement(kind, query, plan, walk);
+  const restored = countsOnce(query) ? await hasRestored(session, kind) : 'none';
+  const { sql, parameters } = aggregateStatement(kind, query, plan, { walk, restored });
   const rows = await session.query(sql, [...parameters, (plan.limit ?? MAX_GROUPS) + 1]);
   const groups = (rows as readonly (readonly (string | number | null)[])[]).map((row) => ({
     key: plan.keys.map(({ field, length }, index) => valueOf(field, row[index] ?? null, length)),
@@ -92,14 +95,43 @@ async function refuseMany(session: SqlSession, kind: KindDefinition, condition: 
   if ((await countUpTo(session, kind, condition, MAX_SORTED + 1)) > MAX_SORTED) refuseSorting();
 }
 
+/** By the key of the labels: as a rule there is none, and then no row is asked for it. */
+async function hasRestored(session: SqlSession, { table }: KindDefinition): Promise<'some' | 'none'> {
+  const found = await session.query(`SELECT 1 FROM \`${table}_labels\` WHERE \`key\` = ? LIMIT 1`, [ORIGIN_KEY]);
+  return found.length === 0 ? 'none' : 'some';
+}
+
+/**
+ * Leaves out the objects `m` from which one of the same name was restored that is not deleted. DISTINCT has the servers make
+ * the few of them a table of its own, which each object is looked up in; an object cannot take another name out of a count.
+ */
+function withoutRestored({ table }: KindDefinition): string {
+  const restored =
+    `SELECT DISTINCT \`o\`.\`uid\` FROM \`${table}_labels\` \`l\` ` +
+    `STRAIGHT_JOIN \`${table}\` \`n\` ON \`n\`.\`uid\` = \`l\`.\`obj_uid\` AND \`n\`.\`delete_time\` IS NULL ` +
+    `STRAIGHT_JOIN \`${table}\` \`o\` ON \`o\`.\`namespace\` = \`n\`.\`namespace\` AND \`o\`.\`name\` = \`n\`.\`name\` ` +
+    'AND `o`.`uid` <> `n`.`uid` AND `l`.`value` IN (`o`.`uid`, `o`.`object_uid`) WHERE `l`.`key` = ?';
+  return `LEFT JOIN (${restored}) \`once\` ON \`once\`.\`uid\` = \`m\`.\`uid\``;
+}
+
+interface Reading {
+  readonly walk: Walk;
+  /** Whether there may be objects to leave out because they were restored. */
+  readonly restored: 'some' | 'none';
+}
+
 /** Its last parameter is the most groups to read. */
 export function aggregateStatement(
   kind: KindDefinition,
   query: AggregateQuery,
   plan: AggregatePlan,
-  walk: Walk = 'by-key',
+  { walk, restored }: Reading = { walk: 'by-key', restored: 'none' },
 ): SqlCondition {
-  const { sql, parameters } = conditionBy(walk, kind, query);
+  const condition = conditionBy(walk, kind, query);
+  const isOnce = restored === 'some';
+  const sql = `${condition.sql}${isOnce ? ' AND `once`.`uid` IS NULL' : ''}`;
+  const parameters = [...(isOnce ? [ORIGIN_KEY] : []), ...condition.parameters];
+  const joined = isOnce ? ` ${withoutRestored(kind)}` : '';
   const keys = plan.keys.map((key, index) => keyParts(key).map((part, at) => ({ part, name: `\`k${index}${at}\`` })));
   const parts = keys.flat();
   const grouping = parts.map(({ part }) => part).join(', ');
@@ -117,7 +149,7 @@ export function aggregateStatement(
   const names = parts.map(({ name }) => name);
   const order = [...(plan.limit === undefined ? [] : ['COUNT(*) DESC']), ...names];
   const grouped = names.length === 0 ? '' : ` GROUP BY ${names.join(', ')} ORDER BY ${order.join(', ')}`;
-  const rows = `SELECT ${read.join(', ')} FROM \`${kind.table}\` \`m\` WHERE ${sql}`;
+  const rows = `SELECT ${read.join(', ')} FROM \`${kind.table}\` \`m\`${joined} WHERE ${sql}`;
   return { sql: `SELECT ${answered.join(', ')} FROM (${rows}) \`r\`${grouped} LIMIT ?`, parameters };
 }
 

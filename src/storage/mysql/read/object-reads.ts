@@ -3,7 +3,7 @@ import type { KindDefinition } from '../../../api/kind.ts';
 import { QueryUnsupportedError } from '../../errors.ts';
 import type { ListQuery } from '../../list-query.ts';
 import type { StoredObject } from '../../metadata-storage.ts';
-import { isOwnerKey } from '../../owners.ts';
+import { isNamedKey } from '../../owners.ts';
 import { type RowState, rowStates } from '../../row.ts';
 import type { SqlSession } from '../pool.ts';
 import { fromSqlTime } from '../sql-time.ts';
@@ -72,7 +72,7 @@ export async function readPairs(
     `SELECT \`obj_uid\`, \`key\`, \`value\` FROM \`${table}\` WHERE \`obj_uid\` IN (${marks}) ORDER BY \`obj_uid\`, \`key\``,
     uids,
   );
-  const own = rows.filter(([, key]) => !isOwnerKey(String(key)));
+  const own = rows.filter(([, key]) => !isNamedKey(String(key)));
   const entries = Map.groupBy(own, ([uid]) => String(uid));
   return new Map(
     [...entries].map(([uid, pairs]) => [

@@ -5,7 +5,7 @@ import type { KubernetesObject } from '../../../api/object.ts';
 import { isJsonObject, valueAt } from '../../../base/json.ts';
 import { parseLossless } from '../../../base/lossless-json.ts';
 import { columnValues } from '../../columns.ts';
-import { ownerPairs } from '../../owners.ts';
+import { namedPairs } from '../../owners.ts';
 import type { ObjectRow } from '../../row.ts';
 import type { SqlParameter, SqlRow, SqlSession } from '../pool.ts';
 import { pageEnd } from '../read/page-end.ts';
@@ -101,7 +101,7 @@ export function derivedFrom(kind: KindDefinition, json: string): Derived {
   return {
     columns: columnValues(kind, object as KubernetesObject),
     labels: texts(valueAt(object, ['metadata', 'labels'])),
-    owners: ownerPairs(object),
+    owners: namedPairs(object),
     annotations: texts(valueAt(object, ['metadata', 'annotations'])),
   };
 }
