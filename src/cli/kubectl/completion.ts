@@ -21,12 +21,18 @@ type Shell = (typeof shells)[number];
 const ANSWER_MS = 2000;
 const MOST_NAMES = '200';
 /** Where a command finds its objects, if not among what is present. */
-const sources: Readonly<Record<string, string>> = { restore: 'all', label: 'evicted', annotate: 'evicted' };
+const sources: Readonly<Record<string, string>> = {
+  diff: 'all',
+  restore: 'all',
+  label: 'evicted',
+  annotate: 'evicted',
+};
 /** Commands whose first word is a kind. */
 const ofKinds = [
   'get',
   'count',
   'describe',
+  'diff',
   'incarnations',
   'history',
   'restore',
@@ -118,7 +124,10 @@ async function objectsFor(command: string, { program, plain, current }: Typed): 
   if (!ofKinds.includes(command)) return [];
   const plurals = kindNames.map(({ plural }) => plural);
   if (plain.length === 1) return command === 'get' ? listed(current, plurals) : plurals;
-  return plain.length === 2 && command !== 'count' ? namesOf(program, { kind: plain[1] ?? '', command, current }) : [];
+  const names = { count: 0, diff: 2 }[command] ?? 1;
+  return plain.length > 1 && plain.length <= 1 + names
+    ? namesOf(program, { kind: plain[1] ?? '', command, current })
+    : [];
 }
 
 /** Of a list that is joined by commas, the last part is completed. */

@@ -1,10 +1,9 @@
 // Deleting what a selector finds among the objects that are in MySQL only: first shown, then confirmed, then deleted in
 // pieces, so that progress is seen and no request takes long.
-import { createInterface } from 'node:readline/promises';
 import type { StoredObjects } from '../../app/commands/stored-objects.ts';
 import type { JsonObject } from '../../base/json.ts';
 import type { KindName } from '../../kinds/kind-names.ts';
-import { ArgumentError } from '../errors.ts';
+import { confirm } from '../confirm.ts';
 import { note, printResult } from '../print.ts';
 import { cellText } from './output.ts';
 import { startProgress } from './progress.ts';
@@ -37,7 +36,7 @@ export async function deleteSelected(
     return;
   }
   const count = Number(preview['count']);
-  if (count > 0 && !flags.yes) await confirm(previewText(selected, preview));
+  if (count > 0 && !flags.yes) await confirm({ ...confirmation, preview: previewText(selected, preview) });
   const deleted = await deletePieces(objects, selected, count);
   const more = preview['remaining'] === 'some' ? '; there are more: run it again' : '';
   printResult(
@@ -90,16 +89,8 @@ function previewText({ kind, namespace }: Selected, { count, remaining, names }:
   ].join('\n');
 }
 
-async function confirm(preview: string): Promise<void> {
-  if (!process.stdin.isTTY) {
-    throw new ArgumentError('Without a terminal, deleting by a selector takes --yes; --dry-run shows what would go');
-  }
-  note(preview);
-  const terminal = createInterface({ input: process.stdin, output: process.stderr });
-  // The end of the input is no answer.
-  const ended = new AbortController();
-  terminal.once('close', () => ended.abort());
-  const answer = await terminal.question('Delete them? Type yes: ', { signal: ended.signal }).catch(() => '');
-  terminal.close();
-  if (answer.trim().toLowerCase() !== 'yes') throw new ArgumentError('Nothing was deleted');
-}
+const confirmation = {
+  question: 'Delete them? Type yes: ',
+  withoutTerminal: 'Without a terminal, deleting by a selector takes --yes; --dry-run shows what would go',
+  declined: 'Nothing was deleted',
+};

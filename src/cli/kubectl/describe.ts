@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { stringify } from 'yaml';
+import { IMMUTABLE_ANNOTATION } from '../../api/names.ts';
 import { messageOf } from '../../base/errors.ts';
 import { age } from '../../base/human-duration.ts';
 import { isJsonObject, type JsonObject, ownValue, valueAt } from '../../base/json.ts';
@@ -79,6 +80,7 @@ export function describeText(object: JsonObject): string {
     ['Created', metadata['creationTimestamp']],
     ['Stored', marks('update-time')],
     ['Evicted', marks('evict-time')],
+    ['Because', marks('state') === 'evicted' ? whyEvicted(annotations) : undefined],
     ['Deleted', marks('delete-time')],
   ];
   const width = Math.max(...facts.map(([name]) => name.length)) + 2;
@@ -92,6 +94,15 @@ export function describeText(object: JsonObject): string {
     Object.entries(sections)
       .map(([name, value]) => section(name, value))
       .join('')
+  );
+}
+
+/** As far as the object says it; MySQL holds the time and not the reason. */
+function whyEvicted(annotations: JsonObject): string {
+  if (annotations[IMMUTABLE_ANNOTATION] === 'true') return `a client marked it, ${IMMUTABLE_ANNOTATION}=true`;
+  return (
+    'it has no mark: a rule or an immutable kind, or its owners or its definition were deleted; ' +
+    "the reconciler's log says which, at the time above"
   );
 }
 

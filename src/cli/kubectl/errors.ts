@@ -19,6 +19,13 @@ export class StillThereError extends CodedError {
   }
 }
 
+/** Of those that a selector found. What became of each was printed. */
+export class NotAllRestoredError extends CodedError {
+  constructor(refused: number, all: number) {
+    super('NOT_ALL_RESTORED', `${refused} of ${all} objects cannot be restored; each line above says why.`);
+  }
+}
+
 /** The reconciler does not tell what is stuck; what was printed is what it told before. */
 export class ReportOldError extends CodedError {
   constructor(at: string, seconds: number) {

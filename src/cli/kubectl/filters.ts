@@ -5,11 +5,9 @@ import { momentOf } from '../../base/timestamp.ts';
 import { findKindName, type KindName } from '../../kinds/kind-names.ts';
 import type { Session } from './session.ts';
 
-export interface FilterFlags {
-  readonly allNamespaces: boolean;
+export interface SelectionFlags {
   readonly selector?: string;
   readonly fieldSelector?: string;
-  readonly source: string;
   readonly namePrefix?: string;
   readonly where?: string;
   readonly owner?: string;
@@ -19,6 +17,11 @@ export interface FilterFlags {
   readonly createdBefore?: string;
   readonly updatedAfter?: string;
   readonly updatedBefore?: string;
+}
+
+export interface FilterFlags extends SelectionFlags {
+  readonly allNamespaces: boolean;
+  readonly source: string;
 }
 
 const times = [
@@ -31,13 +34,19 @@ const times = [
 export function addFilterOptions(command: Command): Command {
   command
     .option('-A, --all-namespaces', 'in every namespace that you may list', false)
-    .option('-l, --selector <selector>', "labels, as with kubectl get: 'team in (a,b),!old'")
-    .option('--field-selector <selector>', 'indexed fields: spec.algorithm=xgboost')
     .addOption(
       new Option('--source <source>', 'present is what is live or evicted')
         .choices(['present', 'live', 'evicted', 'deleted', 'all'])
         .default('present'),
-    )
+    );
+  return addSelectionOptions(command);
+}
+
+/** Those that say what an object is like, but not where it is. */
+export function addSelectionOptions(command: Command): Command {
+  command
+    .option('-l, --selector <selector>', "labels, as with kubectl get: 'team in (a,b),!old'")
+    .option('--field-selector <selector>', 'indexed fields: spec.algorithm=xgboost')
     .option('--name-prefix <text>', 'names that begin so')
     .option('--where <expression>', 'CEL over indexed fields: \'spec.algorithm == "xgboost" || has(spec.owner.name)\'')
     .option('--owner <name>', 'who owns a model, a pipeline or a revision, who started a run')
@@ -105,7 +114,7 @@ function spanMs(text: string): number | undefined {
 }
 
 /** The parameters of the query API that say the same. */
-export function filterQuery(flags: FilterFlags): Readonly<Record<string, string>> {
+export function filterQuery(flags: SelectionFlags & Pick<FilterFlags, 'source'>): Readonly<Record<string, string>> {
   const {
     source,
     namePrefix,

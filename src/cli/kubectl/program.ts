@@ -14,6 +14,7 @@ import { addCompletionCommands } from './completion.ts';
 import { addCountCommand } from './count.ts';
 import { addDeleteCommand } from './delete.ts';
 import { addDescribeCommand, addIncarnationsCommand } from './describe.ts';
+import { addDiffCommand } from './diff.ts';
 import { EXIT_CODES_HELP, pluginExitCode } from './errors.ts';
 import { collect } from './filters.ts';
 import { addGetCommand, addSummaryCommand } from './get.ts';
@@ -33,7 +34,9 @@ Examples:
   kubectl ingester describe model m1 -n ml
   kubectl ingester tree pipelinerun r1 -n ml
   kubectl ingester history model m1 -n ml
+  kubectl ingester diff pipelinerun r1 r2 -n ml
   kubectl ingester restore model m1 -n ml --dry-run
+  kubectl ingester restore models -n ml -l team=a --dry-run
   kubectl ingester label model m1 -n ml team=a old-
   kubectl ingester delete models -n ml -l team=a --dry-run
   kubectl ingester get pipelineruns -n ml --template=in-state --param value=PIPELINE_RUN_STATE_FAILED
@@ -51,6 +54,7 @@ export function createPluginProgram(): Command {
   addCountCommand(program);
   addDescribeCommand(program);
   addIncarnationsCommand(program);
+  addDiffCommand(program);
   addRestoreObjectCommand(program);
   addDeleteCommand(program);
   addMetadataCommands(program);

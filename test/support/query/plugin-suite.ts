@@ -113,7 +113,19 @@ export function pluginSuite({ directory, kubectlPath, kubeconfig, rowState }: Pl
     it('describes an object and its history', async () => {
       const text = await ok('describe', 'model/evicted', '-n', 'ml');
       assert.match(text, /Where: +MySQL only\n[\s\S]*algorithm: evicted-algorithm[\s\S]*History:\nUID +WHERE/);
+      assert.match(text, /\nEvicted: +\d{4}-.*\nBecause: +a client marked it, michelangelo\/Immutable=true\n/);
       assert.equal((await ok('history', 'model', 'deleted', '-n', 'ml')).trim().split('\n').length, 3);
+    });
+
+    it('compares two objects, wherever they are', async () => {
+      const text = await ok('diff', 'model', 'kept', 'evicted', '-n', 'ml');
+      assert.match(text, /^FIELD +kept +evicted\n/);
+      assert.match(text, /\nspec\.algorithm +xgboost +evicted-algorithm\n/);
+      const same = await plugin('diff', 'models', 'kept', 'kept', '-n', 'ml', '--status');
+      assert.deepEqual([same.code, same.stdout], [0, '']);
+      assert.match(same.stderr, /^Nothing differs/);
+      assert.equal((await plugin('diff', 'model', 'kept', 'nothing', '-n', 'ml')).code, 4);
+      assert.equal((await plugin('diff', 'model', 'kept', 'evicted', '-n', 'ml', '--as', 'mallory')).code, 5);
     });
 
     it('changes labels and annotations of an evicted object, and of no living one', async () => {
@@ -142,7 +154,12 @@ export function pluginSuite({ directory, kubectlPath, kubeconfig, rowState }: Pl
 
     it('restores an object, and deletes one with and without waiting', async () => {
       assert.match(await ok('restore', 'model', 'evicted', '-n', 'ml', '--dry-run'), /would be restored, from uid/);
-      assert.match(await ok('restore', 'model', 'evicted', '-n', 'ml'), /restored as uid/);
+      const selected = ['restore', 'models', '-n', 'ml', '--source=deleted', '--name-prefix=evict'] as const;
+      assert.match(await ok(...selected, '--dry-run'), /^1 models in ml: 1 would be restored\n {2}evicted: would be/);
+      assert.match((await plugin(...selected)).stderr, /takes --yes/);
+      assert.equal((await plugin(...selected, '--yes', '--as', 'mallory')).code, 5);
+      assert.match(await ok(...selected, '--yes'), /^1 models in ml: 1 restored\n {2}evicted: restored\n/);
+      assert.match(await ok('restore', 'model', 'evicted', '-n', 'ml'), /restored already as uid/);
       const restored = await run('kubectl', 'get', 'models.michelangelo.api', 'evicted', '-n', 'ml', '-o', 'json');
       const { metadata } = JSON.parse(restored.stdout) as {
         readonly metadata: { readonly annotations: Readonly<Record<string, string>> };

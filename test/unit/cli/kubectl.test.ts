@@ -5,7 +5,7 @@ import { parseLossless } from '../../../src/base/lossless-json.ts';
 import { ArgumentError } from '../../../src/cli/errors.ts';
 import { kindOf } from '../../../src/cli/kind.ts';
 import { candidatesFor } from '../../../src/cli/kubectl/completion.ts';
-import { eventsText } from '../../../src/cli/kubectl/describe.ts';
+import { describeText, eventsText } from '../../../src/cli/kubectl/describe.ts';
 import { pluginExitCode } from '../../../src/cli/kubectl/errors.ts';
 import { printDocument, showsColours, textTable } from '../../../src/cli/kubectl/output.ts';
 import { createPluginProgram } from '../../../src/cli/kubectl/program.ts';
@@ -48,6 +48,27 @@ describe('the plugin', () => {
     assert.match(printDocument(object, 'yaml'), /id: 9007199254740993/);
     assert.equal(printDocument(object, 'name'), 'model.stored.michelangelo.api/m\n');
     assert.equal(printDocument(object, 'jsonpath={.metadata.name}'), 'm');
+  });
+
+  it('says of an evicted object when and why it left etcd, as far as it is known', () => {
+    const of = (state: string, annotations: JsonObject): string =>
+      describeText({
+        kind: 'Model',
+        metadata: {
+          annotations: {
+            ...annotations,
+            'stored.michelangelo.api/state': state,
+            'stored.michelangelo.api/evict-time': '2026-01-30T12:00:00.000000Z',
+          },
+        },
+      });
+    const marked = { 'michelangelo/Immutable': 'true' };
+    assert.match(
+      of('evicted', marked),
+      /Evicted: +2026-01-30T12.*\nBecause: +a client marked it, michelangelo\/Immutable=true\n/,
+    );
+    assert.match(of('evicted', { 'michelangelo/Immutable': 'no' }), /Because: +it has no mark: a rule/);
+    assert.doesNotMatch(of('live', marked), /Because/);
   });
 
   it('shows the events of an object, and says where they cannot be had', async () => {
