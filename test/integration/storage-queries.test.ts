@@ -222,6 +222,19 @@ for (const flavour of ['mysql', 'mariadb'] as const) {
       const pool = new MysqlPool(database().options, systemClock);
       const planOf = (namespace: string): Promise<ListPlan> =>
         pool.read((session) => planList(session, kind, { namespace, labels: [label] }));
+      // Of all objects one in four, and so more than of the label above.
+      const often: LabelRequirement = { key: 'example.com/often', operator: 'in', values: ['yes'] };
+      await database().database.query(
+        `INSERT INTO ${table}_labels (obj_uid, \`key\`, value, obj_create_time) ` +
+          `SELECT uid, '${often.key}', 'yes', create_time FROM ${table} ORDER BY uid LIMIT 5000`,
+      );
+      for (const labels of [
+        [often, label],
+        [label, often],
+      ]) {
+        const plan = await pool.read((session) => planList(session, kind, { labels }));
+        assert.deepEqual(plan, { ...byLabel(label), dated: [often] }, 'the rarer of two frequent ones');
+      }
       assert.deepEqual(await planOf('huge'), byLabel(label));
       assert.deepEqual(await planOf('project-7'), { ...along, dated: [label] });
       await pool.close();

@@ -55,8 +55,25 @@ async function planBeginning(session: SqlSession, kind: KindDefinition, query: L
     counted.push({ label, count: await countLabel(session, kind, label) });
   const smallest = counted.reduce((best, one) => (one.count < best.count ? one : best));
   if (smallest.count <= FEW) return begin(smallest.label, walkable(smallest.label) ? 'by-key' : 'afterwards');
-  const equality = counted.find(({ label }) => walkable(label))?.label;
+  const equality = await rarest(session, kind, counted.map(({ label }) => label).filter(walkable));
   return equality === undefined ? alongOrder : shorterWalk(session, kind, query.namespace, equality);
+}
+
+/** Of those that all have many objects. */
+async function rarest(
+  session: SqlSession,
+  kind: KindDefinition,
+  labels: readonly LabelRequirement[],
+): Promise<LabelRequirement | undefined> {
+  if (labels.length <= 1) return labels[0];
+  const expected: { label: LabelRequirement; rows: number }[] = [];
+  for (const label of labels) expected.push({ label, rows: await expectedOf(session, kind, label) });
+  return expected.reduce((best, one) => (one.rows < best.rows ? one : best)).label;
+}
+
+function expectedOf(session: SqlSession, kind: KindDefinition, label: LabelRequirement): Promise<number> {
+  const match = labelMatch('l', label);
+  return estimate(session, `\`${kind.table}_labels\` \`l\` WHERE ${match.sql}`, match.parameters);
 }
 
 async function shorterWalk(
@@ -76,11 +93,8 @@ async function isSmaller(
   namespace: string,
   label: LabelRequirement,
 ): Promise<boolean> {
-  const match = labelMatch('l', label);
   const inNamespace = await estimate(session, `\`${kind.table}\` WHERE \`namespace\` = ?`, [namespace]);
-  return (
-    inNamespace <= (await estimate(session, `\`${kind.table}_labels\` \`l\` WHERE ${match.sql}`, match.parameters))
-  );
+  return inNamespace <= (await expectedOf(session, kind, label));
 }
 
 function begin(label: LabelRequirement, sorted: 'by-key' | 'afterwards'): ListPlan {
