@@ -101,6 +101,12 @@ describe('the parts of the page', () => {
         ['Ended: failed', 'bad'],
       ],
     );
+    const evicted = (mark: object): readonly string[] => {
+      const annotations = { ...mark, 'stored.michelangelo.api/evict-time': '2026-01-02T00:00:00Z' };
+      return moments({ kind: 'PipelineRun', metadata: { ...metadata, annotations } }).map(({ what }) => what);
+    };
+    assert.equal(evicted({})[1], 'Evicted: left etcd, kept in MySQL');
+    assert.match(evicted({ 'michelangelo/Immutable': 'true' })[1] ?? '', /^Evicted, as a client marked it: left etcd/);
   });
 
   it('says durations with two units where the first is small', () => {

@@ -21,12 +21,17 @@ const MAX_STEPS = 40;
 export function moments({ metadata, status }: StoredDocument): readonly Moment[] {
   const { endTime, state } = fieldsOf(status);
   const ended = typeof state === 'string' ? enumWord(state) : undefined;
+  const marked = metadata.annotations?.['michelangelo/Immutable'] === 'true';
   const known: readonly (readonly [at: unknown, what: string, tone: Tone])[] = [
     [metadata.creationTimestamp, 'Created', 'quiet'],
     [endTime, ended === undefined ? 'Ended' : `Ended: ${ended.toLowerCase()}`, toneOf(textOf(state))],
     [metadata.deletionTimestamp, 'Deletion asked for', 'busy'],
     [mark(metadata, 'update-time'), 'Last stored', 'quiet'],
-    [mark(metadata, 'evict-time'), 'Evicted: left etcd, kept in MySQL', 'quiet'],
+    [
+      mark(metadata, 'evict-time'),
+      `Evicted${marked ? ', as a client marked it' : ''}: left etcd, kept in MySQL`,
+      'quiet',
+    ],
     [mark(metadata, 'delete-time'), 'Deleted', 'bad'],
   ];
   return known
