@@ -4,7 +4,7 @@ import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import type { Configuration } from '../config/schema.ts';
 import type { Metrics } from '../metrics/metrics.ts';
-import { LeaderElector } from '../runtime/leader-elector.ts';
+import { LeaderElector, type LeaderElectorOptions } from '../runtime/leader-elector.ts';
 import { ONE_OF_MANY } from '../runtime/replicas/lease-names.ts';
 import { createClient } from './kube-client.ts';
 
@@ -56,6 +56,7 @@ export function createElector(
   configuration: Configuration,
   { clock, logger, metrics }: Parts,
   { lease: name, identity = processIdentity() }: { readonly lease: string; readonly identity?: string },
+  successor?: LeaderElectorOptions['successor'],
 ): Elector | undefined {
   if (!configuration.leaderElection.enabled) return undefined;
   const client = createClient(configuration, clock, metrics);
@@ -66,6 +67,7 @@ export function createElector(
     clock,
     logger,
     metrics: metrics.leaderElection.forLease(name),
+    ...(successor === undefined ? {} : { successor }),
   });
-  return { election, close: () => client.close() };
+  return { election, close: () => election.leave().then(() => client.close()) };
 }

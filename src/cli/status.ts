@@ -50,6 +50,7 @@ export function statusText(status: FullStatus): string {
     ...storageWentBack(status),
     ...notDurable(status),
     ...breakers.map(({ kind, because, since }) => `Deletions of ${kind} are held since ${since}: ${because}`),
+    ...unowned(status),
     ...interruptions(status),
     ...restores(status),
     ...(status.evictionPaused ? ['Evictions are paused.'] : []),
@@ -93,14 +94,23 @@ function incompleteText({ incompleteProtos }: FullStatus): readonly string[] {
 }
 
 /** What a reconciler told before it fell silent says nothing of now. */
-function stored({ at, ageMs, kinds, failingObjects: { count } }: FullStatus): string {
+function stored({ at, ageMs, kinds, unownedBuckets, failingObjects: { count } }: FullStatus): string {
   if (ageMs > OLD_MS) {
     const before = count === 0 ? '' : ` Then ${count} objects could not be dealt with:`;
     return `Which objects are stored is not known: the reconciler has told nothing since ${at}.${before}`;
   }
   if (count > 0) return `${count} objects cannot be dealt with:`;
-  const seesAll = kinds.every(({ interrupted }) => interrupted === undefined);
+  const seesAll = unownedBuckets === undefined && kinds.every(({ interrupted }) => interrupted === undefined);
   return seesAll ? 'Every object is stored.' : 'Every object that was seen is stored.';
+}
+
+function unowned({ unownedBuckets }: FullStatus): readonly string[] {
+  if (unownedBuckets === undefined) return [];
+  const { count, since } = unownedBuckets;
+  return [
+    `No replica has owned ${count} of the 32 buckets since ${since}: changes of their objects wait, and deleted ones stay ` +
+      'Terminating. See docs/runbooks.md#ingesterbucketsunowned.',
+  ];
 }
 
 function interruptions({ kinds }: FullStatus): readonly string[] {

@@ -5,6 +5,7 @@ export class LeaderElectionMetrics {
   readonly #master: Gauge<'name'>;
   readonly #slowPath: Counter<'name'>;
   readonly #buckets: Gauge;
+  readonly #unowned: Gauge;
 
   constructor(registry: Registry) {
     this.#master = new Gauge({
@@ -24,6 +25,16 @@ export class LeaderElectionMetrics {
       help: 'Buckets of the objects, of 32, that this replica works on, where all replicas work; else 0',
       registers: [registry],
     });
+    this.#unowned = new Gauge({
+      name: 'ingester_unowned_buckets',
+      help: 'Buckets of the objects, of 32, that no replica owns, as this one sees it, where all replicas work; else 0',
+      registers: [registry],
+    });
+  }
+
+  /** As a replica sees it that works beside others. */
+  unowned(count: number): void {
+    this.#unowned.set(count);
   }
 
   /** Of a replica that works beside others. */

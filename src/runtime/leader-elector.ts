@@ -48,6 +48,10 @@ export interface LeaderElectorOptions {
   readonly times?: LeaderElectionTimes;
   readonly metrics?: LeaderElectionMetrics;
   readonly random?: () => number;
+  /** Who is to lead next, asked when the lease is given up; undefined: the first that asks. */
+  readonly successor?: () => string | undefined;
+  /** Written with each renewal. */
+  readonly annotations?: () => Readonly<Record<string, string>>;
 }
 
 export const defaultTimes: LeaderElectionTimes = {
@@ -147,6 +151,11 @@ export class LeaderElector implements Election {
 
   abandon(): void {
     this.#over.abort();
+  }
+
+  /** Passes on what a leader has left to this process, which did not compete any more. */
+  async leave(): Promise<void> {
+    if (this.#options.successor !== undefined && !this.#lost) await this.#release();
   }
 
   /** True when the lease is ours, false when it is over first. */
@@ -274,8 +283,8 @@ export class LeaderElector implements Election {
 
   /** The write carries the resourceVersion of the lease: the second of two writers gets a conflict. */
   async #write(lease: KubernetesObject | undefined, record: LeaseRecord): Promise<Attempt> {
-    const { client, lease: id } = this.#options;
-    const body = leaseWith(id, lease, record);
+    const { client, lease: id, annotations } = this.#options;
+    const body = leaseWith(id, lease, record, annotations?.());
     const written =
       lease === undefined ? await client.create(leases, id.namespace, body) : await client.update(this.#ref, body);
     this.#observe(written);
@@ -308,8 +317,8 @@ export class LeaderElector implements Election {
     const pause = new AbortController();
     while (clock.monotonicMs() < untilMs) {
       try {
-        await this.#writeReleased(untilMs - clock.monotonicMs());
-        logger.info(this.#fields(), 'The lease is given up');
+        const isGivenUp = await this.#writeReleased(untilMs - clock.monotonicMs());
+        if (isGivenUp) logger.info(this.#fields(), 'The lease is given up');
         return;
       } catch (error) {
         if (!isKubeError(error, 'Conflict')) {
@@ -321,7 +330,7 @@ export class LeaderElector implements Election {
     }
   }
 
-  #writeReleased(limitMs: number): Promise<void> {
+  #writeReleased(limitMs: number): Promise<boolean> {
     const limit = { clock: this.#options.clock, timeoutMs: Math.min(limitMs, this.#requestMs()) };
     return within(
       limit,
@@ -332,17 +341,20 @@ export class LeaderElector implements Election {
     );
   }
 
-  async #giveUp(): Promise<void> {
+  /** False where it is not ours. */
+  async #giveUp(): Promise<boolean> {
+    const { client, clock, identity, lease: id, successor } = this.#options;
     const lease = await this.#read();
-    if (lease === undefined) return;
-    const record = leaseRecord(lease);
-    if (record.holderIdentity !== this.#options.identity) return;
-    const now = microTime(this.#options.clock.now());
-    const times = { leaseDurationSeconds: RELEASED_SECONDS, acquireTime: now, renewTime: now };
-    await this.#options.client.update(
-      this.#ref,
-      leaseWith(this.#options.lease, lease, { ...record, ...times, holderIdentity: '' }),
-    );
+    const record = lease === undefined ? undefined : leaseRecord(lease);
+    if (record?.holderIdentity !== identity) return false;
+    const next = successor?.();
+    const now = microTime(clock.now());
+    const given =
+      next === undefined
+        ? { leaseDurationSeconds: RELEASED_SECONDS, holderIdentity: '' }
+        : { holderIdentity: next, leaseTransitions: record.leaseTransitions + 1 };
+    await client.update(this.#ref, leaseWith(id, lease, { ...record, acquireTime: now, renewTime: now, ...given }));
+    return true;
   }
 
   #fields(): { readonly lease: string; readonly identity: string } {

@@ -30,13 +30,21 @@ export function leaseRecord(lease: KubernetesObject): LeaseRecord {
 }
 
 /** The lease to write; what others put into its metadata or specification survives. */
-export function leaseWith(id: LeaseId, lease: KubernetesObject | undefined, record: LeaseRecord): object {
+export function leaseWith(
+  id: LeaseId,
+  lease: KubernetesObject | undefined,
+  record: LeaseRecord,
+  annotations?: Readonly<Record<string, string>>,
+): object {
   const spec: JsonObject = lease !== undefined && isJsonObject(lease['spec']) ? lease['spec'] : {};
   return {
     ...lease,
     apiVersion: `${leases.group}/${leases.version}`,
     kind: 'Lease',
-    metadata: lease?.metadata ?? id,
+    metadata: {
+      ...(lease?.metadata ?? id),
+      ...(annotations && { annotations: { ...lease?.metadata.annotations, ...annotations } }),
+    },
     spec: { ...spec, ...record },
   };
 }

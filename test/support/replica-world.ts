@@ -4,7 +4,10 @@ import assert from 'node:assert/strict';
 import { untilAborted } from '../../src/base/abort.ts';
 import { type Clock, sleep } from '../../src/base/clock.ts';
 import { KubeError } from '../../src/kube/errors.ts';
+import { LeaderElector } from '../../src/runtime/leader-elector.ts';
+import { Manager } from '../../src/runtime/manager.ts';
 import { allBuckets } from '../../src/runtime/replicas/buckets.ts';
+import { ONE_OF_MANY } from '../../src/runtime/replicas/lease-names.ts';
 import { Replica, type ReplicaOptions, type Term } from '../../src/runtime/replicas/replica.ts';
 import { ContextLogger } from '../unit/runtime/context-logger.ts';
 import { FakeClock, settle } from './fake-clock.ts';
@@ -14,6 +17,7 @@ import { FakeKubeClient } from './fake-kube-client.ts';
 export type Line = 'good' | 'late' | 'deaf' | 'cut';
 
 const LATE_MS = 4000;
+const LEADER_LEASE = { namespace: 'system', name: 'ingester-reconciler' };
 
 /** The clock of a process that can be frozen: what falls due meanwhile happens when it goes on. */
 class ProcessClock implements Clock {
@@ -71,6 +75,7 @@ export class SimulatedReplica {
   readonly name: string;
   readonly clock: ProcessClock;
   readonly replica: Replica;
+  readonly leader: LeaderElector;
   readonly #world: ReplicaWorld;
   readonly #stop = new AbortController();
   line: Line = 'good';
@@ -80,6 +85,9 @@ export class SimulatedReplica {
   serving: Term | undefined;
   terms = 0;
   stopMs = 0;
+  canStore = true;
+  /** Whether the API server refuses it to write this lease. */
+  refused: (lease: string) => boolean = () => false;
   /** The next term fails when it ends: something of it may still work. */
   breaks = false;
 
@@ -87,24 +95,40 @@ export class SimulatedReplica {
     this.name = name;
     this.#world = world;
     this.clock = new ProcessClock(world.clock);
+    const client = this.#client();
+    const [logger, random] = [new ContextLogger(), (): number => 0.5];
+    this.leader = new LeaderElector({
+      ...{ client, lease: LEADER_LEASE, identity: `${ONE_OF_MANY}${name}`, clock: this.clock, logger, random },
+      successor: () => this.replica.successor(),
+    });
     this.replica = new Replica({
-      client: this.#client(),
-      namespace: 'system',
-      leaderLease: 'ingester-reconciler',
+      client,
+      namespace: LEADER_LEASE.namespace,
+      leaderLease: LEADER_LEASE.name,
       process: name,
       clock: this.clock,
-      logger: new ContextLogger(),
-      random: () => 0.5,
+      logger,
+      random,
+      canStore: () => this.canStore,
       serve: (term, signal) => this.#serve(term, signal),
     });
-    void this.replica.run(this.#stop.signal).then(
-      () => this.#end(undefined),
-      (error: unknown) => this.#end(error),
-    );
+    const manager = new Manager({ clock: this.clock, logger, election: this.replica.electing(this.leader) });
+    manager.add({ name: 'replica', group: 'always', run: (stop) => this.replica.run(stop) });
+    void manager
+      .run(this.#stop.signal)
+      .then(() => this.leader.leave())
+      .then(
+        () => this.#end(undefined),
+        (error: unknown) => this.#end(error),
+      );
   }
 
   stop(): void {
     this.#stop.abort();
+  }
+
+  get stopped(): boolean {
+    return this.#stop.signal.aborted;
   }
 
   kill(): void {
@@ -141,7 +165,11 @@ export class SimulatedReplica {
     return {
       get: (...args) => this.#send(() => server.get(...args)),
       create: (...args) => this.#send(() => server.create(...args)),
-      update: (ref, lease) => this.#send(() => server.update(ref, lease)),
+      update: (ref, lease) =>
+        this.#send(() => {
+          if (this.refused(ref.name)) throw new KubeError('Forbidden', 'no right');
+          return server.update(ref, lease);
+        }),
       list: (resource, options) => this.#send(() => server.list(resource, options)),
       newest: (resource, selection) => this.#send(() => server.newest(resource, selection)),
       watch: (resource, options, signal) => this.#watch(server.watch(resource, options, signal)),
@@ -177,16 +205,64 @@ export class SimulatedReplica {
   }
 }
 
+/** A process with `active: one`, of this version or of an earlier one: the lease of the leader is all that it knows of others. */
+export class SimulatedAlone {
+  readonly name: string;
+  readonly #stop = new AbortController();
+  readonly #clock: ProcessClock;
+  working = false;
+
+  constructor({ clock: time, server }: ReplicaWorld, name: string, random: () => number) {
+    this.name = name;
+    const clock = new ProcessClock(time);
+    this.#clock = clock;
+    const identity = `host_${name}`;
+    const election = new LeaderElector({
+      ...{ client: server, lease: LEADER_LEASE, identity, clock, logger: new ContextLogger(), random },
+    });
+    const manager = new Manager({ clock, logger: new ContextLogger(), election });
+    manager.add({
+      name: 'work',
+      run: async (stop) => {
+        this.working = true;
+        await untilAborted(stop);
+        this.working = false;
+      },
+    });
+    void manager.run(this.#stop.signal);
+  }
+
+  stop(): void {
+    this.#stop.abort();
+  }
+
+  get stopped(): boolean {
+    return this.#stop.signal.aborted;
+  }
+
+  kill(): void {
+    this.working = false;
+    this.#clock.freeze();
+  }
+}
+
 export class ReplicaWorld {
   readonly clock = new FakeClock();
   readonly server = new FakeKubeClient();
   readonly replicas: SimulatedReplica[] = [];
+  readonly alone: SimulatedAlone[] = [];
   readonly #problems: string[] = [];
 
   start(name = `p${this.replicas.length}`): SimulatedReplica {
     const replica = new SimulatedReplica(this, name);
     this.replicas.push(replica);
     return replica;
+  }
+
+  startAlone(random: () => number = () => 0.5): SimulatedAlone {
+    const one = new SimulatedAlone(this, `a${this.alone.length}`, random);
+    this.alone.push(one);
+    return one;
   }
 
   pass(ms: number): Promise<void> {
@@ -206,8 +282,9 @@ export class ReplicaWorld {
       const leading = this.leading(bucket);
       if (leading.length > 1) this.#problems.push(`bucket ${bucket} is led by ${leading.join(' and ')}`);
       const serving = this.#living.filter((each) => each.serving?.buckets.has(bucket) && each.replica.holdsSlot);
-      if (serving.length > 1)
-        this.#problems.push(`bucket ${bucket} is worked on by ${serving.map(({ name }) => name).join(' and ')}`);
+      const all = [...serving, ...this.alone.filter(({ working }) => working)];
+      if (all.length > 1)
+        this.#problems.push(`bucket ${bucket} is worked on by ${all.map(({ name }) => name).join(' and ')}`);
     }
   }
 
@@ -217,6 +294,7 @@ export class ReplicaWorld {
   }
 
   get unowned(): readonly number[] {
+    if (this.alone.some(({ working }) => working)) return [];
     return allBuckets.filter((bucket) => this.leading(bucket).length === 0);
   }
 
@@ -241,6 +319,7 @@ export class ReplicaWorld {
       if (each.state === 'running') each.stop();
       each.clock.goOn();
     }
+    for (const each of this.alone) each.stop();
     await this.clock.advance(20_000);
     await settle();
   }

@@ -1,6 +1,6 @@
 // Where the loops of the kinds run: for good, with this process as the one that works, or beside others on a part of the
 // objects, made anew for each term, from their first list on.
-import { Manager } from '../../runtime/manager.ts';
+import { type Election, Manager } from '../../runtime/manager.ts';
 import { Replica, type Term } from '../../runtime/replicas/replica.ts';
 import type { StatusShare } from '../../sync/status/status-writer.ts';
 import { RECONCILER_LEASE } from '../elector.ts';
@@ -13,6 +13,8 @@ import { createByteBudgets } from './memory.ts';
 interface Wanted {
   readonly syncs: boolean;
   readonly usable: Promise<undefined>;
+  /** Whether MySQL can be used, as far as this process knows. */
+  readonly canStore: () => boolean;
   /** Of this process; undefined where one process works and others stand by. */
   readonly replica: string | undefined;
 }
@@ -22,6 +24,10 @@ export interface Working {
   readonly checks: Readonly<Record<string, ReadinessCheck>>;
   /** Undefined where one process works. */
   readonly share: StatusShare | undefined;
+  /** As this process takes part in it. */
+  electing(election: Election): Election;
+  /** The leader after this one; undefined: the first that asks. */
+  successor(): string | undefined;
   close(): Promise<void>;
 }
 
@@ -32,6 +38,8 @@ export function createWork(parts: Parts, work: CurrentWork, { replica, ...what }
     addTo: (manager) => work.addTo(manager, parts, what),
     checks: {},
     share: undefined,
+    electing: (election) => election,
+    successor: () => undefined,
     close: () => Promise.resolve(),
   };
 }
@@ -58,15 +66,18 @@ function besideOthers(
     sync.incompleteProtos.forget();
   };
   const replica = new Replica({
-    ...{ client, clock, logger, process: name, serve },
+    ...{ client, clock, logger, process: name, serve, canStore: what.canStore },
     namespace: configuration.kubernetes.namespace,
     leaderLease: RECONCILER_LEASE,
     onBuckets: (count) => metrics.leaderElection.buckets(count),
+    onUnowned: (count) => metrics.leaderElection.unowned(count),
   });
   return {
     addTo: (manager) => manager.add({ name: 'replica', group: 'always', run: (stop) => replica.run(stop) }),
     checks: { buckets: () => replica.problem },
-    share: { name, leads: parts.mayWork, replicas: () => replica.replicas },
+    share: { name, leads: parts.mayWork, replicas: () => replica.replicas, unowned: () => replica.unowned },
+    electing: (election) => replica.electing(election),
+    successor: () => replica.successor(),
     close: () => client.close(),
   };
 }

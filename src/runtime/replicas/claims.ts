@@ -10,7 +10,8 @@ import { defaultTimes } from '../leader-elector.ts';
 import { type LeaseRecord, leaseWith, microTime } from '../lease.ts';
 import { allBuckets, targetOf } from './buckets.ts';
 import type { LeaseBoard, SeenLease } from './lease-board.ts';
-import { bucketLeases, ONE_OF_MANY, slotLeaseOf, slotLeases } from './lease-names.ts';
+import { bucketLeases, ONE_OF_MANY, STORAGE_ANNOTATION, slotLeaseOf, slotLeases } from './lease-names.ts';
+import type { StorageUse } from './standing-aside.ts';
 
 export interface Claims {
   readonly keep: readonly number[];
@@ -38,10 +39,24 @@ const RELEASED_SECONDS = 1;
 /** Is in no Lease. */
 const NO_HOLDER = ' ';
 
-/** The holders of slots, each with its slot. */
+/** The holders of slots that have a part in the work, each with its slot. */
 export function holdersOf(board: LeaseBoard): ReadonlyMap<string, number> {
   const holders = slotLeases.map((name, slot) => [board.get(name)?.record.holderIdentity ?? '', slot] as const);
-  return new Map(holders.filter(([holder]) => holder !== ''));
+  const uses = storageUses(board);
+  const all = holders.filter(([holder]) => holder !== '');
+  const able = all.filter(([holder]) => uses.get(holder) !== 'aside');
+  return new Map(able.length > 0 ? able : all);
+}
+
+/** What the holders of slots say of MySQL. */
+export function storageUses(board: LeaseBoard): ReadonlyMap<string, StorageUse> {
+  const seen = slotLeases.flatMap((name) => board.get(name) ?? []);
+  return new Map(
+    seen.map(({ record, lease }) => {
+      const use = lease.metadata.annotations?.[STORAGE_ANNOTATION];
+      return [record.holderIdentity, use === 'aside' || use === 'unavailable' ? use : 'available'];
+    }),
+  );
 }
 
 /** Slots that a process may take: given up, or never used and named by no bucket. */
@@ -61,20 +76,36 @@ export function deadSlots(board: LeaseBoard): readonly string[] {
   });
 }
 
+/** Another holder of a slot that renews it: the one that did last. Undefined where there is none. */
+export function otherHolder(board: LeaseBoard, own: string): string | undefined {
+  const others = slotLeases
+    .flatMap((name) => board.get(name) ?? [])
+    .filter(({ record: { holderIdentity } }) => {
+      return holderIdentity !== '' && holderIdentity !== own;
+    });
+  const alive = others.filter((seen) => board.unchangedMs(seen) < defaultTimes.renewDeadlineMs);
+  return alive.sort((left, right) => right.sinceMs - left.sinceMs)[0]?.record.holderIdentity;
+}
+
 function isExpired(board: LeaseBoard, seen: SeenLease): boolean {
   return board.unchangedMs(seen) >= seen.record.leaseDurationSeconds * 1000;
 }
 
+/**
+ * A bucket is taken only while one of the replicas leads. While none does, as between two leaders, a process that works
+ * alone may begin to; what is ours stays ours.
+ */
 export function claimsOf({ board, holder, leaderLease }: ClaimsOptions, members: readonly number[]): Claims {
   const own = slotLeases.indexOf(slotLeaseOf(holder) ?? '');
   const slots = isForeign(board, leaderLease) ? [] : members;
+  const isOurs = isLedByReplica(board, leaderLease);
   const wanted = new Set(allBuckets.filter((bucket) => targetOf(bucket, slots) === own));
   const [ours, free] = (['ours', 'free'] as const).map((state) =>
     allBuckets.filter((bucket) => holding(board, bucket, holder) === state),
   );
   return {
     keep: ours?.filter((bucket) => wanted.has(bucket)) ?? [],
-    take: free?.filter((bucket) => wanted.has(bucket)) ?? [],
+    take: free?.filter((bucket) => isOurs && wanted.has(bucket)) ?? [],
     give: ours?.filter((bucket) => !wanted.has(bucket)) ?? [],
   };
 }
@@ -85,10 +116,21 @@ export function countUnowned(board: LeaseBoard, leaderLease: string): number {
   return allBuckets.filter((bucket) => holding(board, bucket, NO_HOLDER) === 'free').length;
 }
 
-function isForeign(board: LeaseBoard, leaderLease: string): boolean {
+/** Whether a process that works alone leads: then it works on all. */
+export function isForeign(board: LeaseBoard, leaderLease: string): boolean {
   const seen = board.get(leaderLease);
   if (seen === undefined || seen.record.holderIdentity === '') return false;
-  return !seen.record.holderIdentity.startsWith(ONE_OF_MANY) && !isExpired(board, seen);
+  return !isLedByReplica(board, leaderLease) && !isExpired(board, seen);
+}
+
+function isLedByReplica(board: LeaseBoard, leaderLease: string): boolean {
+  return board.get(leaderLease)?.record.holderIdentity.startsWith(ONE_OF_MANY) === true;
+}
+
+/** Whether no process leads, or the one that does has not renewed the lease for its whole duration. */
+export function lacksLeader(board: LeaseBoard, leaderLease: string): boolean {
+  const seen = board.get(leaderLease);
+  return seen === undefined || seen.record.holderIdentity === '' || isExpired(board, seen);
 }
 
 function holding(board: LeaseBoard, bucket: number, own: string): 'ours' | 'free' | "another's" {
@@ -116,12 +158,29 @@ function nameOf(bucket: number): string {
   return bucketLeases[bucket] ?? '';
 }
 
-export async function takeBucket(options: ClaimsOptions, bucket: number): Promise<void> {
-  const { board, holder, clock } = options;
+export function takeBucket(options: ClaimsOptions, bucket: number): Promise<void> {
+  return takeLease(options, nameOf(bucket), options.holder);
+}
+
+/**
+ * Names a replica as the leader; its elector finds that and leads. A replica sees the Leases, so it is sooner than a process that asks every
+ * few seconds, as those that work alone do: none of them begins while a replica works.
+ */
+export function nameLeader(options: ClaimsOptions): Promise<void> {
+  return takeLease(options, options.leaderLease, leaderOf(options.holder));
+}
+
+/** The identity as a leader of who holds a slot. */
+export function leaderOf(holder: string): string {
+  return `${ONE_OF_MANY}${holder.slice(holder.indexOf('/') + 1)}`;
+}
+
+async function takeLease(options: ClaimsOptions, name: string, holderIdentity: string): Promise<void> {
+  const { board, clock } = options;
   const now = microTime(clock.now());
-  const old = board.get(nameOf(bucket))?.record;
-  await write(options, nameOf(bucket), {
-    holderIdentity: holder,
+  const old = board.get(name)?.record;
+  await write(options, name, {
+    holderIdentity,
     leaseDurationSeconds: LEASE_SECONDS,
     acquireTime: now,
     renewTime: now,

@@ -23,3 +23,6 @@ export function slotLeaseOf(holder: string): string | undefined {
 
 /** Begins the identity of the leader where all replicas work; another one works alone. */
 export const ONE_OF_MANY = 'replica/';
+
+/** Of a slot: what its holder says of MySQL. */
+export const STORAGE_ANNOTATION = 'ingester.michelangelo.api/storage';

@@ -20,6 +20,7 @@ import { leases } from '../../kube/resources.ts';
 import { IdentityStore } from '../../kube/store.ts';
 import { LeaderElectionLostError } from '../errors.ts';
 import { LeaderElector, type LeaderElectorOptions } from '../leader-elector.ts';
+import type { Election } from '../manager.ts';
 import { BUCKETS, bucketOf } from './buckets.ts';
 import {
   type Claims,
@@ -31,11 +32,18 @@ import {
   freeSlots,
   giveBucket,
   holdersOf,
+  isForeign,
+  lacksLeader,
+  leaderOf,
+  nameLeader,
+  otherHolder,
+  storageUses,
   takeBucket,
 } from './claims.ts';
 import { LeaseBoard } from './lease-board.ts';
-import { bucketLeases, holderOf, slotLeaseOf, slotLeases } from './lease-names.ts';
+import { bucketLeases, holderOf, STORAGE_ANNOTATION, slotLeaseOf, slotLeases } from './lease-names.ts';
 import { Membership } from './membership.ts';
+import { StandingAside, type StorageUse } from './standing-aside.ts';
 
 export interface Term {
   readonly buckets: ReadonlySet<number>;
@@ -59,8 +67,18 @@ export interface ReplicaOptions {
   readonly random?: () => number;
   /** Works until the signal, and resolves when nothing of it works any more. Throwing ends the replica. */
   readonly serve: (term: Term, signal: AbortSignal) => Promise<void>;
+  /** Whether this process can use MySQL. */
+  readonly canStore: () => boolean;
   /** Told how many buckets are ours, whenever that changes. */
   readonly onBuckets?: (count: number) => void;
+  /** Told how many buckets no replica owns, again and again. */
+  readonly onUnowned?: (count: number) => void;
+}
+
+/** Buckets that no replica owns. */
+export interface Unowned {
+  readonly buckets: number;
+  readonly since: Date;
 }
 
 interface Serving {
@@ -90,6 +108,9 @@ export class Replica {
   #claiming: ClaimsOptions | undefined;
   #members: readonly number[] = [];
   #serving: Serving | undefined;
+  #unownedSince: Date | undefined;
+  readonly #standingAside = new StandingAside();
+  #storageUse: StorageUse = 'available';
   #wake: () => void = () => undefined;
   #retryAtMs = 0;
   #calm = { claims: '', sinceMs: 0 };
@@ -124,8 +145,52 @@ export class Replica {
   /** Why not all objects are worked on; undefined where each bucket has an owner, be it another replica. */
   get problem(): string | undefined {
     if (!this.#informer.synced) return 'the leases of the replicas cannot be read';
-    const unowned = countUnowned(this.#board, this.#options.leaderLease);
+    const unowned = this.#countUnowned();
     return unowned === 0 ? undefined : `${unowned} of ${BUCKETS} buckets have no owner`;
+  }
+
+  /** Undefined where each bucket has an owner. */
+  get unowned(): Unowned | undefined {
+    const buckets = this.#countUnowned();
+    return buckets === 0 || this.#unownedSince === undefined ? undefined : { buckets, since: this.#unownedSince };
+  }
+
+  #countUnowned(): number {
+    return this.#informer.synced ? countUnowned(this.#board, this.#options.leaderLease) : 0;
+  }
+
+  #noteStorage(): void {
+    const { clock, canStore, logger } = this.#options;
+    const others = new Map(storageUses(this.#board));
+    others.delete(this.#claiming?.holder ?? '');
+    others.delete('');
+    const use = this.#standingAside.update(others, canStore(), clock.monotonicMs());
+    if (use !== this.#storageUse && use === 'aside')
+      logger.error({}, 'Other replicas can use MySQL and this one cannot; they take its buckets');
+    this.#storageUse = use;
+  }
+
+  #noteUnowned(): void {
+    const count = this.#countUnowned();
+    this.#unownedSince = count === 0 ? undefined : (this.#unownedSince ?? this.#options.clock.now());
+    this.#options.onUnowned?.(count);
+  }
+
+  /** The leader after this one, as its identity: another replica while there is one, so that none that works alone begins. */
+  successor(): string | undefined {
+    const next = otherHolder(this.#board, this.#claiming?.holder ?? '');
+    return next === undefined ? undefined : leaderOf(next);
+  }
+
+  /** Competes only once it has a slot: a leader without one would keep others from working. */
+  electing(election: Election): Election {
+    return {
+      run: async (signal, onLeading) => {
+        while (!isAborted(signal) && !this.holdsSlot) await sleep(this.#options.clock, TICK_MS, signal);
+        return await election.run(signal, onLeading);
+      },
+      abandon: () => election.abandon(),
+    };
   }
 
   /** How many replicas share the buckets, 1 at least. */
@@ -137,7 +202,7 @@ export class Replica {
   async run(signal: AbortSignal): Promise<void> {
     const over = new AbortController();
     void this.#informer.run(over.signal);
-    const burying = this.#bury(over.signal);
+    const [burying, naming] = [this.#bury(over.signal), this.#nameLeader(signal)];
     try {
       const slot = await this.#takeSlot(signal);
       if (slot === undefined) return;
@@ -152,7 +217,7 @@ export class Replica {
       over.abort();
       this.#options.onBuckets?.(0);
     }
-    await burying;
+    await Promise.all([burying, naming]);
   }
 
   /** Undefined when stopped before there was one. */
@@ -180,7 +245,8 @@ export class Replica {
     const holder = holderOf(name, process);
     const lease = { namespace, name };
     const identity = { identity: holder, ...(random === undefined ? {} : { random }) };
-    const elector = new LeaderElector({ client, clock, logger, lease, ...identity });
+    const annotations = (): Readonly<Record<string, string>> => ({ [STORAGE_ANNOTATION]: this.#storageUse });
+    const elector = new LeaderElector({ client, clock, logger, lease, annotations, ...identity });
     const leading = (): void => {
       this.#elector = elector;
       this.#claiming = { board: this.#board, holder, client, namespace, leaderLease, clock, logger };
@@ -201,10 +267,23 @@ export class Replica {
     const { client, clock, logger, namespace, leaderLease } = this.#options;
     const options = { board: this.#board, holder: '', client, namespace, leaderLease, clock, logger };
     while (!isAborted(signal)) {
+      this.#noteUnowned();
+      this.#noteStorage();
       const own = slotLeaseOf(this.#claiming?.holder ?? '');
       const dead = this.#informer.synced ? deadSlots(this.#board).filter((name) => name !== own) : [];
       await Promise.all(dead.map((name) => this.#inTime(() => clearLease(options, name))));
       await sleep(clock, dead.length > 0 ? RETRY_MS : TICK_MS, signal);
+    }
+  }
+
+  /** Where no process leads, this replica is to. */
+  async #nameLeader(signal: AbortSignal): Promise<void> {
+    const { clock, leaderLease } = this.#options;
+    while (!isAborted(signal)) {
+      const claiming = this.holdsSlot ? this.#claiming : undefined;
+      const isDue = claiming !== undefined && lacksLeader(this.#board, leaderLease);
+      if (isDue) await this.#inTime(() => nameLeader(claiming));
+      await sleep(clock, TICK_MS, signal);
     }
   }
 
@@ -228,16 +307,19 @@ export class Replica {
     return isNews && nowMs - this.#calm.sinceMs >= CALM_MS && nowMs >= this.#retryAtMs;
   }
 
+  /** A term that is over never works again, whatever is ours. */
   #differs(buckets: readonly number[]): boolean {
+    if (this.#serving?.over === true) return true;
     const served = this.#serving?.term.buckets ?? new Set();
     return buckets.length !== served.size || buckets.some((one) => !served.has(one));
   }
 
+  /** A bucket that cannot be taken disturbs no other: it is taken beside the work, and the term ends for what is ours. */
   async #change(): Promise<void> {
-    const { keep: kept, take } = this.#claims();
+    await this.#write({ ...this.#claims(), give: [] });
     // What is ours and not worked on, because an answer was lost, is given up beside the work.
-    if (take.length > 0 || this.#differs(kept)) await this.#endTerm();
-    await this.#write(this.#claims());
+    if (this.#differs(this.#claims().keep)) await this.#endTerm();
+    await this.#write({ ...this.#claims(), take: [] });
     const { keep, ...open } = this.#claims();
     if (open.take.length > 0 || open.give.length > 0) this.#retryAtMs = this.#options.clock.monotonicMs() + RETRY_MS;
     if (this.#serving === undefined && keep.length > 0) this.#startTerm(keep);
@@ -294,9 +376,13 @@ export class Replica {
 
   #noteChange(): void {
     const serving = this.#serving;
-    if (serving !== undefined && !serving.over && !this.#owns(serving.term)) {
-      serving.over = true;
-      this.#options.logger.warn({}, 'A bucket was taken away; the term is over');
+    if (serving !== undefined && !serving.over) {
+      const isAnother = isForeign(this.#board, this.#options.leaderLease);
+      if (isAnother || !this.#owns(serving.term)) {
+        serving.over = true;
+        const why = isAnother ? 'A process that works alone leads' : 'A bucket was taken away';
+        this.#options.logger.warn({}, `${why}; the term is over`);
+      }
     }
     this.#wake();
   }

@@ -36,11 +36,15 @@ export interface StatusShare {
   readonly name: string;
   readonly leads: () => boolean;
   readonly replicas: () => number;
+  /** Buckets of objects that no replica owns; undefined where each has an owner. */
+  readonly unowned: () => { readonly buckets: number; readonly since: Date } | undefined;
 }
 
 const PERIOD_MS = 5000;
 /** What MySQL does is told at once. */
 const LOOK_MS = 1000;
+/** What is shorter is a replica that came, went or died. */
+const UNOWNED_MS = 60_000;
 /** A ConfigMap holds a mebibyte; the oldest failing objects are the ones to look at. */
 const LISTED = 200;
 const MESSAGE_LENGTH = 500;
@@ -77,8 +81,14 @@ function dataFor(
     return { [STATUS_KEY]: JSON.stringify(own), ...historyData(options) };
   if (!share.leads()) return { [shareKey(share.name)]: JSON.stringify(own) };
   const left = Object.fromEntries(shared.left.map((key) => [key, null]));
-  const whole = added(own, shared.others, LISTED);
+  const whole = { ...added(own, shared.others, LISTED), ...unownedOf(share, options.clock.now()) };
   return { ...left, [STATUS_KEY]: JSON.stringify(whole), ...historyData(options) };
+}
+
+function unownedOf({ unowned }: StatusShare, now: Date): Pick<IngesterStatus, 'unownedBuckets'> {
+  const found = unowned();
+  if (found === undefined || now.getTime() - found.since.getTime() < UNOWNED_MS) return {};
+  return { unownedBuckets: { count: found.buckets, since: found.since.toISOString() } };
 }
 
 function historyData({ history: { status } }: StatusWriterOptions): Readonly<Record<string, string>> {

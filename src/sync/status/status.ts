@@ -10,6 +10,8 @@ export interface IngesterStatus {
   readonly storage: { readonly problem?: string; readonly since?: string };
   readonly kinds: readonly KindStatus[];
   readonly failingObjects: { readonly count: number; readonly listed: readonly FailingObject[] };
+  /** Buckets of objects that no replica owns, where that has lasted and all replicas work. */
+  readonly unownedBuckets?: { readonly count: number; readonly since: string };
   /** Missing from versions that do not know them. */
   readonly incompleteProtos?: { readonly count: number; readonly listed: readonly IncompleteProto[] };
   /** Final states on the disk of this process that MySQL does not have yet. */

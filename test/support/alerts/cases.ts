@@ -99,6 +99,12 @@ export const alertCases: Readonly<Record<string, AlertCase>> = {
       at: '10m',
     },
   },
+  IngesterBucketsUnowned: {
+    component: 'reconciler',
+    series: { 'ingester_unowned_buckets{pod="a"}': '0x1 3x6 0x5', 'ingester_unowned_buckets{pod="b"}': '0x1 3x6 0x5' },
+    ...{ fires: '5m', resolves: '9m', summary: 'No replica works on 3 of the 32 buckets of objects.' },
+    quiet: { series: { 'ingester_unowned_buckets{pod="a"}': '0 11 0x8' }, at: '2m' },
+  },
   IngesterLagging: {
     component: 'reconciler',
     series: { 'ingester_oldest_unstored_change_seconds{kind="Model"}': '0x1 60+60x8 0x5' },

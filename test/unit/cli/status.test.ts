@@ -34,6 +34,15 @@ describe('the text of ingester status', () => {
     );
   });
 
+  it('says since when no replica has owned buckets, and not that every object is stored', () => {
+    const text = statusText(status({ unownedBuckets: { count: 3, since: '2026-01-01T00:00:00Z' } }));
+    assert.match(
+      text,
+      /^No replica has owned 3 of the 32 buckets since 2026-01-01T00:00:00Z: changes of their objects wait/m,
+    );
+    assert.doesNotMatch(text, /Every object is stored/);
+  });
+
   it('lists what could not be dealt with, and whether that is still so is not known from an old report', () => {
     const line = /^ {2}Model ml\/m1 since /m;
     assert.match(statusText(status({ failingObjects: failing })), /^1 objects cannot be dealt with:$/m);

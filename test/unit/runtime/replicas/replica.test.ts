@@ -165,6 +165,34 @@ describe('replicas that work at the same time', () => {
     world.assertSound();
   });
 
+  it('go on with what they own where the Lease of a bucket cannot be written, and say since when it has no owner', async () => {
+    const world = await threeAtWork();
+    const lease = world.server.object('system/ingester-bucket-7');
+    assert.ok(lease !== undefined);
+    for (const each of world.replicas) each.refused = (name) => name === 'ingester-bucket-7';
+    const since = world.clock.now();
+    world.server.put({ ...lease, spec: { ...(lease['spec'] as object), holderIdentity: '' } });
+    await world.advance(5000);
+    const terms = world.replicas.map((each) => each.terms);
+    await world.advance(60_000);
+    assert.deepEqual(world.unowned, [7]);
+    assert.deepEqual(
+      world.replicas.map((each) => each.terms),
+      terms,
+    );
+    for (const { replica, problem } of world.replicas) {
+      assert.equal(problem, '1 of 32 buckets have no owner');
+      assert.equal(replica.unowned?.buckets, 1);
+      assert.ok(Math.abs(replica.unowned.since.getTime() - since.getTime()) < 1000);
+    }
+    for (const each of world.replicas) each.refused = () => false;
+    await world.untilOwned(3000);
+    await world.advance(300);
+    assert.ok(world.replicas.every(({ replica }) => replica.unowned === undefined));
+    await world.end();
+    world.assertSound();
+  });
+
   it('keep their buckets where the Lease of a slot is deleted', async () => {
     const world = await threeAtWork();
     world.server.remove('system/ingester-replica-1');
@@ -187,6 +215,43 @@ describe('replicas that work at the same time', () => {
     await world.advance(3500);
     assert.notDeepEqual(world.unowned, []);
     await world.untilOwned(LEASE_MS);
+    await world.end();
+    world.assertSound();
+  });
+
+  it('leave the part of one that cannot use MySQL to those that can, until it can again', async () => {
+    const world = await threeAtWork();
+    const [one] = world.replicas;
+    assert.ok(one !== undefined);
+    one.canStore = false;
+    await world.advance(25_000);
+    assert.deepEqual([...shares(world)].sort(), [10, 11, 11]);
+    await world.advance(15_000);
+    assert.deepEqual([one.serving, world.unowned], [undefined, []]);
+    // It has a slot, and so no other takes its place as a replica; one that comes does not wait for it.
+    world.start();
+    await world.advance(10_000);
+    assert.deepEqual([one.serving, world.unowned], [undefined, []]);
+    one.canStore = true;
+    await world.advance(10_000);
+    assert.deepEqual([...shares(world)].sort(), [8, 8, 8, 8]);
+    await world.end();
+    world.assertSound();
+  });
+
+  it('keep their buckets where none can use MySQL, also while it comes back for one after the other', async () => {
+    const world = await threeAtWork();
+    for (const canStore of [false, true]) {
+      for (const each of world.replicas) {
+        each.canStore = canStore;
+        await world.advance(8000);
+      }
+      await world.advance(60_000);
+    }
+    assert.deepEqual(
+      world.replicas.map(({ terms }) => terms),
+      [1, 1, 1],
+    );
     await world.end();
     world.assertSound();
   });
