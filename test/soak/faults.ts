@@ -2,6 +2,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Bundle } from '../../hack/local/bundle.ts';
 import { backUpEtcd, repairRestored, restoreEtcd } from './etcd-backup.ts';
+import type { Fleet } from './fleet.ts';
 import type { Random } from './random.ts';
 import { refuseRows } from './refused-rows.ts';
 import type { ShiftedClock } from './shifted-clock.ts';
@@ -11,7 +12,8 @@ import type { Workload } from './workload.ts';
 export interface Stage {
   readonly bundle: Bundle;
   readonly workload: Workload;
-  /** Of the reconciler. */
+  readonly fleet: Fleet;
+  /** Of the reconcilers. */
   readonly clock: ShiftedClock;
   readonly note: (text: string) => void;
 }
@@ -37,6 +39,8 @@ const SHORT_MS = 3000;
 export const deadlines = { INGESTER_MYSQL_READ_TIMEOUT: '5s' } as const;
 /** More than a call to the API server may take. */
 const BEYOND_DEADLINE_MS = 40_000;
+/** Others take over from a replica that is silent for fifteen seconds. */
+const BEYOND_LEASE_MS = 25_000;
 const LONGEST_JUMP_MS = 12 * 3_600_000;
 
 /** Of a platform team that knows nothing of the ingester: whatever the reconciler changes is refused with a 422. */
@@ -77,11 +81,8 @@ const faults: readonly Fault[] = [
     name: 'kill the reconciler',
     weight: 4,
     mostMs: SHORT_MS,
-    begin: async ({ bundle: { reconciler } }) => {
-      reconciler.kill('SIGKILL');
-      await reconciler.exited();
-    },
-    end: ({ bundle: { reconciler } }) => reconciler.start(),
+    begin: ({ fleet }, random) => fleet.end(random, 'crash'),
+    end: ({ fleet }) => fleet.revive(),
   },
   {
     name: 'kill MySQL',
@@ -219,6 +220,27 @@ const faults: readonly Fault[] = [
   },
 ];
 
+/** Where several reconcilers share the work. */
+const ofFleets: readonly Fault[] = [
+  {
+    name: 'stop a replica',
+    weight: 4,
+    mostMs: 8000,
+    begin: ({ fleet }, random) => fleet.end(random, 'stop'),
+    end: ({ fleet }) => fleet.revive(),
+  },
+  {
+    name: 'freeze a replica',
+    weight: 3,
+    mostMs: BEYOND_LEASE_MS,
+    begin: at(({ fleet }, random) => {
+      goOn = fleet.freeze(random);
+    }),
+    end: at(() => goOn()),
+  },
+];
+let goOn: () => void = () => undefined;
+
 /** Until `end`, a time of Date.now(); answers how often each fault came. */
 export async function injectFaults(
   stage: Stage,
@@ -226,10 +248,11 @@ export async function injectFaults(
   end: number,
 ): Promise<Readonly<Record<string, number>>> {
   const counts: Record<string, number> = {};
+  const all = stage.fleet.shares ? [...faults, ...ofFleets] : faults;
   for (;;) {
     await delay(1500 + random.below(2500));
     if (Date.now() >= end) return counts;
-    const fault = random.pick(faults.map((each) => [each.weight, each] as const));
+    const fault = random.pick(all.map((each) => [each.weight, each] as const));
     stage.note(fault.name);
     counts[fault.name] = (counts[fault.name] ?? 0) + 1;
     await fault.begin(stage, random);

@@ -22,8 +22,10 @@ export class MemoryLimits {
   readonly #timer: NodeJS.Timeout;
 
   /** By the name of the folder in config/base. */
-  constructor(roles: Readonly<Record<string, ServerProcess>>) {
-    const limits = Object.entries(roles).map(([role, process]) => ({ role, process, limitMib: limitOf(role) }));
+  constructor(roles: Readonly<Record<string, readonly ServerProcess[]>>) {
+    const limits = Object.entries(roles).flatMap(([role, processes]) =>
+      processes.map((process) => ({ role, process, limitMib: limitOf(role) })),
+    );
     this.#timer = setInterval(() => {
       for (const { role, process, limitMib } of limits) this.#look(role, process, limitMib);
     }, LOOK_MS);

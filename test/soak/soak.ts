@@ -11,6 +11,7 @@ import { HttpKubeClient } from '../../src/kube/http/http-client.ts';
 import { PooledTransport } from '../../src/kube/http/transport.ts';
 import { eventually } from '../support/eventually.ts';
 import { injectFaults } from './faults.ts';
+import { Fleet } from './fleet.ts';
 import { MemoryLimits } from './memory-limits.ts';
 import { Random } from './random.ts';
 import { prepareRefusals } from './refused-rows.ts';
@@ -20,7 +21,9 @@ import { type Known, resource, Workload } from './workload.ts';
 export interface SoakOptions {
   readonly seed: number;
   readonly durationMs: number;
-  /** Of the reconciler, which was started with its environment. */
+  /** The reconcilers; that of the bundle unless given. */
+  readonly fleet?: Fleet;
+  /** Of the reconcilers, which were started with its environment. */
   readonly clock: ShiftedClock;
   readonly note: (text: string) => void;
 }
@@ -43,7 +46,8 @@ const LOG_LINES = 40;
 export async function soak(bundle: Bundle, options: SoakOptions): Promise<SoakReport> {
   const { kubeconfig } = bundle.controlPlane;
   const client = new HttpKubeClient(new PooledTransport({ kubeconfig, context: '', clock: systemClock }));
-  const memory = new MemoryLimits({ webhook: bundle.webhook, reconciler: bundle.reconciler });
+  const { fleet = new Fleet([bundle.reconciler]) } = options;
+  const memory = new MemoryLimits({ webhook: [bundle.webhook], reconciler: fleet.processes });
   try {
     await bundle.kubectl('create', 'namespace', NAMESPACE);
     await prepareRefusals(bundle);
@@ -56,14 +60,14 @@ export async function soak(bundle: Bundle, options: SoakOptions): Promise<SoakRe
       }
     });
     const { clock, note } = options;
-    const stage = { bundle, workload, clock, note };
+    const stage = { bundle, workload, fleet, clock, note };
     const faults = await injectFaults(stage, new Random(options.seed + 1), end);
     await Promise.all(workers);
     options.note(
       `${workload.operations} operations on ${workload.known.size} objects; waiting for the end of all work`,
     );
     const wrong = await settled(() => compare(bundle, client, workload));
-    for (const line of logOf(bundle, wrong)) note(line);
+    for (const line of logOf(fleet, wrong)) note(line);
     const findings = [...wrong, ...memory.findings];
     return { operations: workload.operations, objects: workload.known.size, faults, memory: memory.most(), findings };
   } finally {
@@ -72,12 +76,14 @@ export async function soak(bundle: Bundle, options: SoakOptions): Promise<SoakRe
   }
 }
 
-/** What the reconciler said last about each object that something is wrong with. */
-function logOf({ reconciler }: Bundle, findings: readonly string[]): readonly string[] {
+/** What the reconcilers said last about each object that something is wrong with. */
+function logOf({ processes }: Fleet, findings: readonly string[]): readonly string[] {
   const uids = new Set(
     findings.flatMap((finding) => /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/.exec(finding) ?? []),
   );
-  const lines = uids.size === 0 ? [] : readFileSync(reconciler.logFile, 'utf8').split('\n');
+  const read = ({ logFile }: { readonly logFile: string }): readonly string[] =>
+    readFileSync(logFile, 'utf8').split('\n');
+  const lines = uids.size === 0 ? [] : processes.flatMap(read);
   return [...uids].flatMap((uid) => lines.filter((line) => line.includes(uid)).slice(-LOG_LINES));
 }
 

@@ -6,6 +6,7 @@
 // again, one that asks for a delay is made again after it, and one that is done is made again if the object has changed
 // meanwhile, as a watch would see to it. Steps are not declared: every call to a port is one. `expected` is how it ends
 // where no other client interferes. The laws of history.ts are checked after every cell, so a flow declares none.
+import process from 'node:process';
 import type { KindDefinition } from '../../../src/api/kind.ts';
 import { type KubernetesObject, needsFinalizer } from '../../../src/api/object.ts';
 import { systemClock } from '../../../src/base/clock.ts';
@@ -146,9 +147,13 @@ async function sweepAndSettle(stage: Stage, flow: FlowUnderTest): Promise<void> 
   if (found !== undefined && needsFinalizer(found)) await new FlowRun(stage, flow, undefined).settle();
 }
 
-/** Another process does everything there is to do, from what it sees or from a stale copy. */
+/** Processes that work on an object at once where more than one does: CRASH_MATRIX_REPLICAS, two unless given. */
+const REPLICAS = Number(process.env['CRASH_MATRIX_REPLICAS'] ?? 2);
+
+/** Another process, or more of them at once, does everything there is to do, from what it sees or from a stale copy. */
 export async function runTwin({ stage, flow }: Pick<Scene, 'stage' | 'flow'>, stale?: KubernetesObject): Promise<void> {
-  await new FlowRun(stage, flow, undefined, stale).settle();
+  const twins = Array.from({ length: REPLICAS - 1 }, () => new FlowRun(stage, flow, undefined, stale));
+  await Promise.all(twins.map((twin) => twin.settle()));
 }
 
 interface Fault {
