@@ -8,10 +8,14 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { probe } from '../../hack/local/role-process.ts';
 import type { ServerProcess } from '../../hack/local/server-process.ts';
 import { startTcpProxy, type TcpProxy } from '../../hack/local/tcp-proxy.ts';
+import { GROUP, IMMUTABLE_ANNOTATION, VERSION } from '../../src/api/names.ts';
+import type { KubernetesObject } from '../../src/api/object.ts';
 import { systemClock } from '../../src/base/clock.ts';
+import type { ObjectRef } from '../../src/kube/client.ts';
 import { HttpKubeClient } from '../../src/kube/http/http-client.ts';
 import { PooledTransport } from '../../src/kube/http/transport.ts';
 import { BUCKETS, bucketOf } from '../../src/runtime/replicas/buckets.ts';
+import { LASTS_MS } from '../../src/runtime/replicas/standing-aside.ts';
 import type { IngesterStatus } from '../../src/sync/status/status.ts';
 import { Random } from '../soak/random.ts';
 import { compare, NAMESPACE, settled } from '../soak/soak.ts';
@@ -22,6 +26,7 @@ import { useBundle } from '../support/use-bundle.ts';
 
 const NS = 'at-work';
 const Model = kind('Model');
+const models = { group: GROUP, version: VERSION, plural: Model.plural };
 const LEASE_MS = 15_000;
 /** What the machine of the tests may take beyond the two seconds. */
 const SLOW_MS = 4000;
@@ -42,6 +47,7 @@ describe('reconcilers that all work', () => {
   });
   let cluster: Cluster;
   let replicas: Reconciler[];
+  let client: HttpKubeClient;
   let toServer: TcpProxy;
   let toDatabase: TcpProxy;
   before(async () => {
@@ -49,6 +55,8 @@ describe('reconcilers that all work', () => {
     await cluster.namespace(NS);
     await cluster.kubectl('apply', '-f', 'config/components/active-replicas/rbac.yaml');
     const { controlPlane, databaseLink, directory } = bundle();
+    const access = { kubeconfig: controlPlane.kubeconfig, context: '', clock: systemClock };
+    client = new HttpKubeClient(new PooledTransport(access));
     const { hostname, port } = new URL(controlPlane.url);
     toServer = await startTcpProxy({ host: hostname, port: Number(port) });
     toDatabase = await startTcpProxy({ host: databaseLink.host, port: databaseLink.port });
@@ -66,6 +74,7 @@ describe('reconcilers that all work', () => {
     await shared();
   });
   after(async () => {
+    await client.close();
     await toServer.close();
     await toDatabase.close();
   });
@@ -217,11 +226,84 @@ describe('reconcilers that all work', () => {
     await shared();
   });
 
+  it('take over the objects of one whose way to MySQL alone is cut, and give them back', async () => {
+    const [first, second, third] = replicas;
+    assert.ok(first !== undefined && second !== undefined && third !== undefined);
+    await toDatabase.cut();
+    await eventually(
+      async () => {
+        const counts = await Promise.all([first, second, third].map(bucketsOf));
+        assert.equal(counts[2], 0);
+        assert.equal((counts[0] ?? 0) + (counts[1] ?? 0), BUCKETS);
+      },
+      2 * LASTS_MS + LEASE_MS,
+    );
+    await stored(await create('apart', 30));
+    assert.equal((await probe(third.healthPort, '/readyz')).status, 503);
+    await toDatabase.heal();
+    await shared(60_000);
+  });
+
+  it("decide by what MySQL has about a name that was another replica's object before, though MySQL is slow", async () => {
+    const count = 24;
+    const names = await create('again', count);
+    await stored(names);
+    const before = await Promise.all(names.map((name) => cluster.get(Model, NS, name)));
+    const slowDown = async (ms: number): Promise<void> => {
+      const { databaseLink } = bundle();
+      databaseLink.delay(ms);
+      await databaseLink.cut();
+      await databaseLink.heal();
+    };
+    await slowDown(100);
+    const ref = (name: string): ObjectRef => ({ resource: models, namespace: NS, name });
+    const annotate = (name: string, annotation: string): Promise<unknown> =>
+      client.mergePatch(ref(name), { metadata: { annotations: { [annotation]: 'true' } } });
+    /** As soon as the name is free. */
+    const again = async (name: string): Promise<KubernetesObject> => {
+      for (;;) {
+        if ((await cluster.get(Model, NS, name)) === undefined)
+          return client.create(models, NS, aManifest('Model', NS, name, { spec: { algorithm: 'again' } }));
+        await delay(5);
+      }
+    };
+    const way = (index: number): 'deleted' | 'let go' | 'evicted' =>
+      (['deleted', 'let go', 'evicted'] as const)[index % 3] ?? 'deleted';
+    const made = await Promise.all(
+      names.map(async (name, index) => {
+        if (way(index) === 'evicted') await annotate(name, IMMUTABLE_ANNOTATION);
+        else await client.delete(ref(name), {});
+        // By a user, before the final state is stored.
+        if (way(index) === 'let go')
+          await client.mergePatch(ref(name), { metadata: { finalizers: null } }).catch(() => undefined);
+        const object = await again(name);
+        if (way(index) === 'evicted') await annotate(name, IMMUTABLE_ANNOTATION);
+        return object;
+      }),
+    );
+    const moved = made.filter(({ metadata }, index) => {
+      const uids = [metadata.uid, String(before[index]?.metadata.uid)];
+      const [now, then] = uids.map((uid) => replicas.findIndex((each) => ownBuckets(each).has(bucketOf(uid))));
+      return now !== then;
+    });
+    assert.ok(moved.length > 6, `${moved.length} objects have another owner than the one before`);
+    await eventually(async () => {
+      for (const [index, name] of names.entries()) {
+        const rows = await cluster.rows(Model, NS, name);
+        const states = new Map(rows.map(({ uid, row_state }) => [String(uid), Number(row_state)]));
+        const [old, now] = [before[index]?.metadata.uid ?? '', made[index]?.metadata.uid ?? ''];
+        // What a client created again stays in etcd, with the intent; that it was evicted before is known from MySQL alone.
+        const expected = way(index) === 'evicted' ? { [old]: 3, [now]: 1 } : { [old]: 2, [now]: 0 };
+        assert.deepEqual(Object.fromEntries(states), expected, `${name} was ${way(index)}`);
+        assert.equal((await cluster.get(Model, NS, name))?.metadata.uid, now);
+      }
+    }, 60_000);
+    await slowDown(0);
+  });
+
   it('keep every guarantee under load while they are one, three and five, killed and cut off', {
     timeout: 600_000,
   }, async () => {
-    const { kubeconfig } = bundle().controlPlane;
-    const client = new HttpKubeClient(new PooledTransport({ kubeconfig, context: '', clock: systemClock }));
     await cluster.namespace(NAMESPACE);
     const workload = new Workload(client, NAMESPACE, new Random(11));
     const over = new AbortController();
@@ -259,6 +341,5 @@ describe('reconcilers that all work', () => {
     await shared();
     assert.deepEqual(await settled(() => compare(bundle(), client, workload)), []);
     assert.ok(workload.known.size > 40, `${workload.known.size} objects`);
-    await client.close();
   });
 });
