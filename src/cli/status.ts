@@ -148,8 +148,8 @@ function notDurable({ storageHistory }: FullStatus): readonly string[] {
   const { weak = [] } = storageHistory ?? {};
   if (weak.length === 0) return [];
   return [
-    `A crash of the machine of MySQL loses final states that it confirmed, with ${weak.join(' and ')}. ` +
-      'Set what is named to 1 (docs/storage.md#failover).',
+    `MySQL can lose final states that it confirmed, with ${weak.join(' and ')}: in a crash of its machine, or in a ` +
+      'failover. What to set: docs/storage.md#failover.',
   ];
 }
 

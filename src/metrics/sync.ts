@@ -61,7 +61,7 @@ export class SyncMetrics {
     });
     this.#notDurable = new Gauge({
       name: 'ingester_storage_weak_settings',
-      help: 'How many settings of MySQL lose what it confirmed when its machine crashes (sync_binlog, innodb_flush_log_at_trx_commit)',
+      help: 'How many settings of MySQL lose what it confirmed when its machine crashes or it fails over (sync_binlog, innodb_flush_log_at_trx_commit, rpl_semi_sync_source_*)',
       registers,
     });
     this.#tombstonesLost = new Counter({

@@ -26,6 +26,11 @@ async function administer(server: DatabaseServer, ...statements: readonly string
   }
 }
 
+function semiSync(server: DatabaseServer, role: 'source' | 'replica'): Promise<unknown> {
+  const plugin = `INSTALL PLUGIN rpl_semi_sync_${role} SONAME 'semisync_${role}.so'`;
+  return administer(server, plugin, `SET GLOBAL rpl_semi_sync_${role}_enabled = ON`);
+}
+
 describe('a failover to a replica that was behind', () => {
   let primary: DatabaseServer;
   let replica: DatabaseServer;
@@ -100,6 +105,28 @@ describe('a failover to a replica that was behind', () => {
     assert.equal((await storage.getById(modelKind, 'kept'))?.state, 'live');
     failOver(primary);
     await eventually(() => assert.equal(history.status?.server, first));
+  });
+
+  it('is likely, which is shown from the first failover on, until a replica has each transaction before it is confirmed', async (t) => {
+    const weak = (): readonly string[] => history.status?.weak ?? ['unknown'];
+    await eventually(() => assert.deepEqual(weak(), ['rpl_semi_sync_source_enabled=OFF']));
+    const loaded = await semiSync(primary, 'source').catch(() => undefined);
+    if (loaded === undefined) {
+      t.skip('this MySQL has no plugin for semi-synchronous replication');
+      return;
+    }
+    await semiSync(replica, 'replica');
+    await administer(replica, 'STOP REPLICA IO_THREAD', 'START REPLICA IO_THREAD');
+    await administer(primary, 'SET GLOBAL rpl_semi_sync_source_timeout = 500');
+    await eventually(() => assert.deepEqual(weak(), []));
+    // It is fallen back from where no replica answers.
+    await administer(replica, 'STOP REPLICA');
+    await storage.upsert(aModelRow({ uid: 'kept', resourceVersion: '6' }));
+    await eventually(() => assert.deepEqual(weak(), ['rpl_semi_sync_source_status=OFF']));
+    await administer(replica, 'START REPLICA');
+    await eventually(() => assert.deepEqual(weak(), []));
+    await administer(primary, 'SET GLOBAL rpl_semi_sync_source_enabled = OFF');
+    await eventually(() => assert.deepEqual(weak(), ['rpl_semi_sync_source_enabled=OFF']));
   });
 
   it('is reported, with what is missing, even where no check ran between the last write and the failover', async () => {

@@ -4,6 +4,7 @@
 // MySQL has sets of GTIDs and compares them itself. MariaDB has positions: of each domain, the last number that each server
 // has written. Another server goes on from where it stood, so what is compared is always the number of the same server.
 import type { SqlSession } from './pool.ts';
+import { type Replication, readReplication } from './server-replication.ts';
 
 export interface ServerHistory {
   /** Names the server: its uuid, or its id. */
@@ -14,6 +15,7 @@ export interface ServerHistory {
   readonly missing: string;
   /** Settings under which a crash of its machine loses what it confirmed, e.g. `sync_binlog=0`. */
   readonly weak: readonly string[];
+  readonly replication: Replication;
 }
 
 /** Longer ones come of hundreds of servers, or of gaps; nothing is claimed then. */
@@ -22,13 +24,15 @@ const LONGEST = 64 * 1024;
 export async function readServerHistory(session: SqlSession, seen: string): Promise<ServerHistory> {
   const [[version] = []] = (await session.query('SELECT VERSION()')) as readonly [(readonly unknown[])?];
   const read = /mariadb/i.test(String(version)) ? readMariadb : readMysql;
-  const history = await read(session, seen);
+  const history = { ...(await read(session, seen)), replication: await readReplication(session) };
   return history.known.length > LONGEST ? { ...history, known: '' } : history;
 }
 
 const DURABILITY = '@@GLOBAL.`innodb_flush_log_at_trx_commit`, IF(@@GLOBAL.`log_bin`, @@GLOBAL.`sync_binlog`, 1)';
 
-async function readMysql(session: SqlSession, seen: string): Promise<ServerHistory> {
+type Transactions = Omit<ServerHistory, 'replication'>;
+
+async function readMysql(session: SqlSession, seen: string): Promise<Transactions> {
   const [row = []] = await session.query(
     `SELECT @@GLOBAL.server_uuid, @@GLOBAL.gtid_executed, GTID_SUBTRACT(?, @@GLOBAL.gtid_executed), ${DURABILITY}`,
     [seen],
@@ -37,7 +41,7 @@ async function readMysql(session: SqlSession, seen: string): Promise<ServerHisto
   return { server: server ?? '', known: known ?? '', missing: missing ?? '', weak: weakSettings(row[3], row[4]) };
 }
 
-async function readMariadb(session: SqlSession, seen: string): Promise<ServerHistory> {
+async function readMariadb(session: SqlSession, seen: string): Promise<Transactions> {
   const [row = []] = await session.query(
     'SELECT @@GLOBAL.server_id, @@GLOBAL.gtid_current_pos, ' +
       `CONCAT_WS(',', @@GLOBAL.gtid_binlog_state, @@GLOBAL.gtid_slave_pos), ${DURABILITY}`,

@@ -46,8 +46,10 @@ export interface StorageHistoryStatus {
   readonly server: string;
   /** GTIDs. */
   readonly seen: string;
-  /** Settings under which a crash of its machine loses what it confirmed, e.g. `sync_binlog=0`. */
+  /** Settings under which a crash of its machine, or a failover, loses what it confirmed, e.g. `sync_binlog=0`. */
   readonly weak?: readonly string[];
+  /** RFC 3339: when another server answered last than before. */
+  readonly failedOverAt?: string;
   readonly wentBack?: StorageWentBack;
 }
 

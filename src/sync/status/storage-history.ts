@@ -18,7 +18,7 @@ export interface StorageHistoryOptions {
   /** What the process that worked before has seen, from where it outlives MySQL. */
   readonly remembered: () => Promise<StorageHistoryStatus | undefined>;
   readonly onLost: () => void;
-  /** The settings under which a crash of the machine loses what was confirmed, at every look. */
+  /** The settings under which a crash of the machine, or a failover, loses what was confirmed, at every look. */
   readonly onWeak: (settings: readonly string[]) => void;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -32,6 +32,12 @@ const SETTLE_MS = 30_000;
 const ADVICE =
   'MySQL does not know transactions that it confirmed: it failed over to a replica that was behind, or was restored. ' +
   'Keep the server that was before, and run: ingester audit --repair. See docs/runbooks.md#ingesterstoragewentback';
+
+/** How long a loss of confirmed states, and a failover, are remembered. */
+const TOLD_MS = 7 * 86_400_000;
+
+/** What a look has found. */
+type Judged = Omit<ServerHistory, 'replication'> & { readonly failedOver: Pick<StorageHistoryStatus, 'failedOverAt'> };
 
 export class StorageHistory {
   readonly #options: StorageHistoryOptions;
@@ -74,38 +80,55 @@ export class StorageHistory {
     const { storage, clock, settleMs = SETTLE_MS } = this.#options;
     // Before the answer: what was confirmed must not be forgotten where none comes.
     this.#seen = [this.#seen, storage.takeCommitted()].filter((each) => each !== '').join(',');
-    const history = await storage.serverHistory(this.#seen);
+    const history = this.#judged(await storage.serverHistory(this.#seen));
     this.#warnOfWeakness(history);
-    const { server, known, missing, weak } = history;
+    const { server, known, missing, weak, failedOver } = history;
     if (known === '') {
-      this.#status = { server, seen: '', ...this.#status, weak };
+      this.#status = { server, seen: '', ...this.#status, ...failedOver, weak };
       return;
     }
     if (missing === '') {
       this.#missingSinceMs = undefined;
-      this.#remember({ ...this.#status, server, seen: known, weak });
+      this.#remember({ ...this.#status, ...failedOver, server, seen: known, weak });
       return;
     }
     this.#missingSinceMs ??= clock.monotonicMs();
     if (clock.monotonicMs() - this.#missingSinceMs >= settleMs) this.#tell(history);
   }
 
-  #tell({ server, known, missing, weak }: ServerHistory): void {
+  /** With what a failover would lose: nobody knows of one to come, so one that was seen says that there are several servers. */
+  #judged({ replication, ...history }: ServerHistory): Judged {
+    const now = this.#options.clock.now();
+    const { server: before, failedOverAt } = this.#status ?? {};
+    const isOther = before !== undefined && before !== '' && before !== history.server;
+    const at = isOther ? now.toISOString() : failedOverAt;
+    const isRecent = at !== undefined && now.getTime() - Date.parse(at) < TOLD_MS;
+    const atFailover = [
+      ...(replication === 'fell-back' ? ['rpl_semi_sync_source_status=OFF'] : []),
+      ...(replication === 'alone' && isRecent ? ['rpl_semi_sync_source_enabled=OFF'] : []),
+    ];
+    const failedOver = at === undefined ? {} : { failedOverAt: at };
+    return { ...history, weak: [...history.weak, ...atFailover], failedOver };
+  }
+
+  #tell({ server, known, missing, weak, failedOver }: Judged): void {
     const { clock, logger, onLost } = this.#options;
     const wentBack = { at: clock.now().toISOString(), from: this.#status?.server ?? '', to: server, missing };
     this.#missingSinceMs = undefined;
-    this.#remember({ server, seen: known, weak, wentBack });
+    this.#remember({ server, seen: known, weak, ...failedOver, wentBack });
     onLost();
     logger.error(wentBack, ADVICE);
   }
 
-  #warnOfWeakness({ server, weak }: ServerHistory): void {
+  #warnOfWeakness({ server, weak }: Judged): void {
     this.#options.onWeak(weak);
     const found = `${server} ${weak.join(' ')}`;
     if (found === this.#complainedOf) return;
     this.#complainedOf = found;
     if (weak.length === 0) return;
-    const message = 'A crash of the machine of MySQL loses final states that it confirmed; set these to 1';
+    const message =
+      'MySQL can lose final states that it confirmed, in a crash of its machine or in a failover; ' +
+      'what to set: docs/storage.md#failover';
     this.#options.logger.warn({ server, settings: weak }, message);
   }
 }
@@ -120,9 +143,6 @@ export async function rememberedHistory(
 ): Promise<StorageHistoryStatus | undefined> {
   return historyIn(dataOf(await client.mergePatch(statusRef(namespace), {})), now);
 }
-
-/** How long a loss of confirmed states is shown. */
-const TOLD_MS = 7 * 86_400_000;
 
 export function historyIn(
   { [HISTORY_KEY]: text }: ReturnType<typeof dataOf>,

@@ -11,6 +11,7 @@ function setUp(remembered?: StorageHistoryStatus) {
   const clock = new FakeClock();
   const logger = new RecordingLogger();
   const server = { name: 'first', known: ['1'], committed: [] as string[], down: false, weak: [] as string[] };
+  const replicated = { as: 'waits' as ServerHistory['replication'] };
   let lost = 0;
   const weak: (readonly string[])[] = [];
   const history = new StorageHistory({
@@ -19,8 +20,9 @@ function setUp(remembered?: StorageHistoryStatus) {
       serverHistory: (seen): Promise<ServerHistory> => {
         if (server.down) return Promise.reject(new Error('down'));
         const missing = seen.split(',').filter((each) => each !== '' && !server.known.includes(each));
-        const { name, known, weak } = server;
-        return Promise.resolve({ server: name, known: known.join(','), missing: missing.join(','), weak });
+        const { name: named, known, weak } = server;
+        const history = { server: named, known: known.join(','), missing: missing.join(','), weak };
+        return Promise.resolve({ ...history, replication: replicated.as });
       },
     },
     remembered: () => Promise.resolve(remembered),
@@ -37,7 +39,7 @@ function setUp(remembered?: StorageHistoryStatus) {
     stop.abort();
     await running;
   };
-  return { server, history, logger, lost: () => lost, weak, pass, end };
+  return { server, replicated, history, logger, lost: () => lost, weak, pass, end };
 }
 
 describe('StorageHistory', () => {
@@ -109,4 +111,42 @@ describe('StorageHistory', () => {
       await end();
     });
   }
+
+  it('warns of a server that confirms alone only once another server answers than before, for seven days', async () => {
+    const { server, replicated, history, weak, pass, end } = setUp();
+    replicated.as = 'alone';
+    await pass(60);
+    assert.deepEqual(weak.at(-1), []);
+    server.name = 'second';
+    await pass(10);
+    assert.deepEqual(weak.at(-1), ['rpl_semi_sync_source_enabled=OFF']);
+    replicated.as = 'waits';
+    await pass(10);
+    assert.deepEqual([weak.at(-1), history.status?.weak], [[], []]);
+    await end();
+    const failedOverAt = (days: number): string =>
+      new Date(new FakeClock().now().getTime() - days * 86_400_000).toISOString();
+    for (const [days, expected] of [
+      [6, ['rpl_semi_sync_source_enabled=OFF']],
+      [8, []],
+    ] as const) {
+      const later = setUp({ server: 'first', seen: '1', failedOverAt: failedOverAt(days) });
+      later.replicated.as = 'alone';
+      await later.pass(10);
+      assert.deepEqual(later.weak.at(-1), expected, `${days} days`);
+      await later.end();
+    }
+  });
+
+  it('warns of semi-synchronous replication that has fallen back, failover or not, and claims nothing of what it cannot read', async () => {
+    const { server, replicated, weak, pass, end } = setUp();
+    replicated.as = 'fell-back';
+    await pass(10);
+    assert.deepEqual(weak.at(-1), ['rpl_semi_sync_source_status=OFF']);
+    replicated.as = 'unknown';
+    server.name = 'second';
+    await pass(10);
+    assert.deepEqual(weak.at(-1), []);
+    await end();
+  });
 });
