@@ -17,6 +17,7 @@ import { LogLimit } from '../src/base/rate-limits.ts';
 import type { Tracer } from '../src/base/tracing.ts';
 import type { WebhookMetrics } from '../src/metrics/metrics.ts';
 import { Bodies, BusyError } from './bodies.ts';
+import { isOfIngester, reviewDecision } from './policies/decision-by.ts';
 import { type FinalizerPolicyOptions, mutatingPolicies, reviewFinalizer } from './policies/finalizer.ts';
 import { type Decision, encodeDecision, observed, runPolicies, type ValidatingPolicy } from './policy.ts';
 import { type AdmissionRequest, type Allowed, decodeReview, encodeAllowed, ReviewError } from './review.ts';
@@ -108,12 +109,19 @@ function mutator(options: WebhookAppOptions, judge: Judge): Reviewer {
     return allowed;
   };
   return async (review, timeoutMs) => {
+    if (isOfIngester(review)) return encodeAllowed(review.uid, named(review, options));
     if (review.operation !== 'CREATE') return encodeAllowed(review.uid, mutate(review));
     const decision = await judge(review, timeoutMs);
     return decision.allowed
       ? encodeAllowed(review.uid, both(mutate(review), decision))
       : encodeDecision(review.uid, decision);
   };
+}
+
+function named(review: AdmissionRequest, { metrics }: WebhookAppOptions): Allowed {
+  const allowed = reviewDecision(review);
+  if (!review.dryRun) metrics.admission.decided('decision-by', allowed.patch.length === 0 ? 'allowed' : 'changed');
+  return allowed;
 }
 
 function both(mutated: Allowed, { warnings, auditAnnotations }: Omit<Allowed, 'patch'>): Allowed {

@@ -26,6 +26,7 @@ import {
   protectedMarks,
   rule,
 } from './admission.ts';
+import { decisionByPolicy } from './decision-policy.ts';
 import { ingesterValidation, ingesterVariables } from './ingester-policy.ts';
 
 const API_VERSION = 'admissionregistration.k8s.io/v1';
@@ -47,6 +48,8 @@ export function admissionPolicies(kinds: readonly KindDefinition[]): readonly ob
     }),
     versionPolicy(),
     bindingOf('ValidatingAdmissionPolicyBinding', 'ingester-versions', { validationActions: ['Deny'] }),
+    decisionByPolicy(),
+    bindingOf('MutatingAdmissionPolicyBinding', 'ingester-decision-by', {}),
     crdDeletionPolicy(),
     bindingOf('ValidatingAdmissionPolicyBinding', 'ingester-crd-deletion', { validationActions: ['Deny'] }),
   ];

@@ -16,6 +16,7 @@ import {
   VERSION,
 } from '../../src/api/names.ts';
 import { DELETION_FIELDS } from '../../src/api/object.ts';
+import { bringsDecision } from './decisions.ts';
 
 export const NAMESPACE = 'ingester-system';
 const RECONCILER = 'ingester-reconciler';
@@ -104,6 +105,14 @@ export function mutatingWebhook(kinds: readonly KindDefinition[]): Registration 
         failurePolicy: 'Fail',
         // A create is judged here: what a later webhook makes of it is judged again.
         reinvocationPolicy: 'IfNeeded',
+      },
+      {
+        name: 'decisions.ingester.michelangelo.api',
+        ...calls('/mutate'),
+        rules: [rule(INGESTER_GROUP, ['*'], ['UPDATE'], [INGESTER_PLURAL])],
+        matchConditions: [notDeleting, bringsDecision],
+        // A policy of the API server refuses a decision without its user, who can write the name as well.
+        failurePolicy: 'Ignore',
       },
     ],
   };

@@ -7,6 +7,7 @@ import { crdName } from '../../src/kinds/kind-names.ts';
 import { calledByUrl, mutatingWebhook, validatingWebhooks } from './admission.ts';
 import { admissionPolicies } from './admission-policies.ts';
 import { INGESTER_CRD } from './crds/ingester.ts';
+import { decisionPolicies } from './decision-policy.ts';
 import { optionalKindOutputs } from './optional-kinds.ts';
 import { generatedNotice, type Output } from './output.ts';
 
@@ -24,6 +25,7 @@ export function manifestOutputs(
     output('config/base/webhook/mutating.yaml', mutating),
     output('config/base/webhook/validating.yaml', validating),
     output('config/components/admission-policies/policies.yaml', ...admissionPolicies(ingested)),
+    output('config/components/lifecycle/decisions.yaml', ...decisionPolicies()),
     output('config/components/query/writes.yaml', ...queryWrites(ingested.map(({ plural }) => plural))),
     output('config/overlays/local/mutating-by-url.yaml', calledByUrl(mutating)),
     output('config/overlays/local/validating-by-url.yaml', calledByUrl(validating)),

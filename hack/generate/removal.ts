@@ -15,6 +15,8 @@ const ADMISSION_NAMES = [
   'ingester-new-objects',
   'ingester-versions',
   'ingester-permitted',
+  'ingester-decisions',
+  'ingester-decision-by',
   'ingester-crd-deletion',
 ];
 

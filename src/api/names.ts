@@ -60,6 +60,10 @@ export const APPROVE_UPGRADE_ANNOTATION = 'michelangelo/approve-upgrade';
 /** Rejects the one upgrade whose token it names. */
 export const REJECT_UPGRADE_ANNOTATION = 'michelangelo/reject-upgrade';
 
+/** The user who set the approval, or the rejection; admission fills it in, and refuses the name of another user. */
+export const APPROVED_BY_ANNOTATION = 'michelangelo/approved-by';
+export const REJECTED_BY_ANNOTATION = 'michelangelo/rejected-by';
+
 /** The exact value "true" makes an Ingester resource a canary: it runs nothing, and shows that reconciles are made. */
 export const CANARY_LABEL = 'michelangelo/canary';
 

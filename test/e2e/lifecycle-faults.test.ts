@@ -120,6 +120,9 @@ describe('an upgrade', () => {
     const annotations = await cluster.kubectl('get', 'ingester', INGESTER, '-o', 'jsonpath={.metadata.annotations}');
     assert.doesNotMatch(annotations, new RegExp(second));
     assert.equal(status.lifecycle?.runs, runs + 3);
+    const user = await cluster.kubectl('auth', 'whoami', '-o', 'jsonpath={.status.userInfo.username}');
+    const { decision, decidedBy, decidedAt = '', requestedAt = '' } = status.lifecycle.upgrade ?? {};
+    assert.deepEqual([decision, decidedBy, decidedAt > requestedAt], ['Consumed', user, true]);
     await cluster.patch({ lifecycle: { upgradeMode: 'Automatic' } });
   });
 

@@ -199,7 +199,7 @@ describe('the manifests', () => {
   });
 
   it('let the uninstall remove every admission configuration that is shipped, and none by another name', () => {
-    const shipped = ['uninstall-hook', 'admission-policies'].flatMap(of).filter(({ kind, metadata }) => {
+    const shipped = ['uninstall-hook', 'admission-policies', 'lifecycle'].flatMap(of).filter(({ kind, metadata }) => {
       const { 'app.kubernetes.io/component': component } = (metadata['labels'] ?? {}) as Readonly<
         Record<string, string>
       >;

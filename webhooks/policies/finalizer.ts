@@ -25,7 +25,7 @@ export interface FinalizerPolicyOptions {
 }
 
 /** Names of the mutating policies: metric labels, audit annotations and headings of docs/admission.md. */
-export const mutatingPolicies = ['finalizer', 'marks-kept'] as const;
+export const mutatingPolicies = ['finalizer', 'marks-kept', 'decision-by'] as const;
 
 const FINALIZERS_PATH = '/metadata/finalizers';
 const ANNOTATIONS_PATH = '/metadata/annotations';

@@ -62,6 +62,9 @@ export interface Upgrade {
   readonly requestedAt: string;
   /** Consumed: approved, and the upgrade has begun; the same upgrade needs another approval. */
   readonly decision?: 'Approved' | 'Consumed' | 'Rejected';
+  /** The user, as the API server knows him; undefined where no admission has named him. */
+  readonly decidedBy?: string;
+  readonly decidedAt?: string;
 }
 
 export interface Target {

@@ -1,9 +1,10 @@
 // Decides whether the specification of the resource becomes the target. Where a change is refused or waits for approval,
 // the target keeps its fields, what runs goes on running and being repaired, and all other changes are taken.
 
+import { approval, type Decision, rejection } from '../../api/ingester/decisions.ts';
 import { downgradeWay, type IngesterSpec } from '../../api/ingester/spec.ts';
 import type { IngesterStatus, LifecycleStatus, Target, Upgrade } from '../../api/ingester/status.ts';
-import { ALLOW_DOWNGRADE_ANNOTATION, APPROVE_UPGRADE_ANNOTATION, REJECT_UPGRADE_ANNOTATION } from '../../api/names.ts';
+import { ALLOW_DOWNGRADE_ANNOTATION } from '../../api/names.ts';
 import { contentHash } from '../../base/hash.ts';
 import { sameJson } from '../../base/json.ts';
 import { compareVersions } from '../../base/semver.ts';
@@ -25,6 +26,8 @@ export interface ApprovalResult {
 }
 
 export interface ApprovalInput {
+  /** Of the resource: no user can know a token before there is the resource. */
+  readonly uid: string;
   readonly asked: Target;
   readonly status: IngesterStatus;
   readonly lifecycle: LifecycleStatus;
@@ -167,32 +170,47 @@ function ask(input: ApprovalInput, current: Target, request: Upgrade): ApprovalR
 }
 
 function decide(input: ApprovalInput, current: Target, known: Upgrade): ApprovalResult {
-  const { asked, annotations, emit } = input;
+  const { asked, annotations } = input;
   if (known.decision === 'Rejected') return waiting(input, current, known);
-  const way = `${known.fromVersion} to ${known.toVersion}`;
-  if (known.decision === 'Approved' || annotations[APPROVE_UPGRADE_ANNOTATION] === known.token) {
-    emit({ reason: 'UpgradeApproved', note: `${way} was approved` });
-    return { target: asked, upgrade: { ...known, decision: 'Approved' } };
-  }
-  if (annotations[REJECT_UPGRADE_ANNOTATION] !== known.token) return waiting(input, current, known);
-  emit({ reason: 'UpgradeRejected', note: `${way} was rejected` });
-  return waiting(input, current, { ...known, decision: 'Rejected' });
+  if (known.decision === 'Approved') return { target: asked, upgrade: known };
+  const sets = ({ token }: Decision): boolean => annotations[token] === known.token;
+  if (sets(approval)) return { target: asked, upgrade: decidedBy(input, known, approval) };
+  return waiting(input, current, sets(rejection) ? decidedBy(input, known, rejection) : known);
 }
 
-function requestOf({ asked, now, lifecycle }: ApprovalInput, current: Target): Upgrade {
+/** Names of certificates and of tokens of other providers can be longer; who it was stays clear. */
+const LONGEST_NAME = 256;
+
+/** Admission takes only the name of the user who set the token. */
+function decidedBy({ annotations, now, emit }: ApprovalInput, known: Upgrade, decision: Decision): Upgrade {
+  const isApproval = decision === approval;
+  const by = annotations[decision.by]?.slice(0, LONGEST_NAME) ?? '';
+  const who = by === '' ? 'a user whose name was not recorded' : by;
+  const note = `${known.fromVersion} to ${known.toVersion} was ${isApproval ? 'approved' : 'rejected'} by ${who}`;
+  emit({ reason: isApproval ? 'UpgradeApproved' : 'UpgradeRejected', note });
+  return {
+    ...known,
+    decision: isApproval ? 'Approved' : 'Rejected',
+    decidedAt: now.toISOString(),
+    ...(by === '' ? {} : { decidedBy: by }),
+  };
+}
+
+function requestOf({ uid, asked, now, lifecycle }: ApprovalInput, current: Target): Upgrade {
   const [from, to] = [current.spec, asked.spec];
   const way = { fromVersion: from.version, toVersion: to.version, fromImage: imageOf(from), toImage: imageOf(to) };
   const requestedAt = now.toISOString();
   const content = contentHash(approvalFields(to, lifecycle));
   const snapshot = isNewNonce(to, lifecycle) ? to.lifecycle?.restore?.snapshot : undefined;
   const more = { content, ...(snapshot === undefined ? {} : { snapshot }) };
-  return { ...way, ...more, requestedAt, token: contentHash({ ...way, content, requestedAt }).slice(0, 16) };
+  return { ...way, ...more, requestedAt, token: contentHash({ uid, ...way, content, requestedAt }).slice(0, 16) };
 }
 
 function waiting({ asked }: ApprovalInput, current: Target, upgrade: Upgrade): ApprovalResult {
   const isRejected = upgrade.decision === 'Rejected';
+  const by = upgrade.decidedBy === undefined ? '' : ` by ${upgrade.decidedBy}`;
   const message = isRejected
-    ? `the change to ${upgrade.toVersion} was rejected; ask for another version`
+    ? `the change to ${upgrade.toVersion} was rejected${by}; ask for another version`
     : approvalHint(upgrade);
   const reason = isRejected ? 'UpgradeRejected' : 'AwaitingApproval';
   return { target: withoutRefused(asked, current), upgrade, refusal: { kind: 'AwaitingApproval', reason, message } };
@@ -202,7 +220,7 @@ function approvalHint({ fromVersion, toVersion, snapshot, token }: Upgrade): str
   const back = snapshot === undefined ? '' : ` with the data of snapshot ${snapshot}`;
   return (
     `${fromVersion} to ${toVersion}${back} needs the approval of a user who may patch this resource: kubectl annotate ingester <name> ` +
-    `${APPROVE_UPGRADE_ANNOTATION}=${token}, or ${REJECT_UPGRADE_ANNOTATION}=${token}`
+    `${approval.token}=${token}, or ${rejection.token}=${token}`
   );
 }
 

@@ -1,7 +1,7 @@
 // The desired state of the cluster, from the next status and the steps that are due.
+import { decisions } from '../../api/ingester/decisions.ts';
 import type { IngesterSpec, RestoreSpec } from '../../api/ingester/spec.ts';
 import type { Credentials, IngesterStatus, LifecycleStatus, StepName, Target } from '../../api/ingester/status.ts';
-import { APPROVE_UPGRADE_ANNOTATION, REJECT_UPGRADE_ANNOTATION } from '../../api/names.ts';
 import { served } from './credentials.ts';
 import type { ObservedState, PlanEvent } from './observed.ts';
 import { type Due, quiesceNeeded } from './pending.ts';
@@ -59,7 +59,6 @@ export function desiredStateOf(input: DesiredStateInput): DesiredState {
   const known = head === undefined ? undefined : stepOfStatus(lifecycle, head);
   const runs = lifecycle.pipeline === 'Tasks' && known?.state === 'Running' && known.run !== undefined;
   const decided = status.lifecycle?.upgrade;
-  const isDone = (name: string): boolean => decided?.decision !== undefined && annotations[name] === decided.token;
   return {
     components: componentsOf(input),
     service: lifecycle.maintenance && input.observed.maintenance.ready ? 'maintenance' : 'query',
@@ -70,7 +69,9 @@ export function desiredStateOf(input: DesiredStateInput): DesiredState {
         : undefined,
     spec: target.spec,
     serving: served(target.spec, lifecycle),
-    removeAnnotations: [APPROVE_UPGRADE_ANNOTATION, REJECT_UPGRADE_ANNOTATION].filter(isDone),
+    removeAnnotations: decisions
+      .filter(({ token }) => decided?.decision !== undefined && annotations[token] === decided.token)
+      .flatMap(({ token, by }) => [token, by]),
   };
 }
 

@@ -96,7 +96,7 @@ export class StorageHistory {
     if (clock.monotonicMs() - this.#missingSinceMs >= settleMs) this.#tell(history);
   }
 
-  /** With what a failover would lose: nobody knows of one to come, so one that was seen says that there are several servers. */
+  /** With what a failover would lose: no user with ordinary rights sees one coming, so one that has been says that there are several servers. */
   #judged({ replication, ...history }: ServerHistory): Judged {
     const now = this.#options.clock.now();
     const { server: before, failedOverAt } = this.#status ?? {};

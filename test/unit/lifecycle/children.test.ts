@@ -238,10 +238,17 @@ describe('pod templates', () => {
   });
 
   it('cannot take labels by which pods are found', () => {
-    const forged: IngesterSpec = { ...spec, podTemplate: { labels: { 'michelangelo/ingester': 'other', mine: 'x' } } };
+    const reserved = {
+      'michelangelo/ingester': 'other',
+      'michelangelo/canary': 'true',
+      'app.kubernetes.io/part-of': 'x',
+    };
+    const forged: IngesterSpec = { ...spec, podTemplate: { labels: { ...reserved, mine: 'x' } } };
     const body = componentChildren(parent, forged, {}).find(({ name }) => name === 'one-sync')?.body;
     const labels = valueAt(body, ['spec', 'template', 'metadata', 'labels']) as Readonly<Record<string, string>>;
     assert.deepEqual([labels['michelangelo/ingester'], labels['mine']], ['one', 'x']);
+    for (const name of ['michelangelo/canary', 'app.kubernetes.io/part-of'])
+      assert.equal(labels[name], undefined, name);
   });
 });
 

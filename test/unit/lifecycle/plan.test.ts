@@ -5,6 +5,7 @@ import type { IngesterStatus } from '../../../src/api/ingester/status.ts';
 import {
   ALLOW_DOWNGRADE_ANNOTATION,
   APPROVE_UPGRADE_ANNOTATION,
+  APPROVED_BY_ANNOTATION,
   REJECT_UPGRADE_ANNOTATION,
 } from '../../../src/api/names.ts';
 import type { ObservedJob } from '../../../src/lifecycle/plan/observed.ts';
@@ -275,6 +276,7 @@ describe('a supervised upgrade', () => {
     assert.deepEqual(made.desired?.removeAnnotations, []);
     assert.deepEqual(plan(asking(spec, { annotations, status: made.status })).desired?.removeAnnotations, [
       APPROVE_UPGRADE_ANNOTATION,
+      APPROVED_BY_ANNOTATION,
     ]);
   });
 

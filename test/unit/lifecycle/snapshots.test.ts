@@ -140,5 +140,7 @@ describe('a schedule', () => {
   it('that cannot be parsed is a problem, with what is wrong', () => {
     assert.equal(scheduleProblem('99 99 * * *') === undefined, false);
     assert.match(scheduleProblem('* * *') ?? '', /five fields/);
+    assert.equal(scheduleProblem('0 0 31 2 *'), 'this never comes');
+    assert.equal(scheduleProblem('0 3 * * *'), undefined);
   });
 });

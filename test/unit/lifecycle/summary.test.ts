@@ -26,6 +26,22 @@ function unlikeTheLast<T>(list: readonly T[]): readonly T[] {
   return list.filter((each, index) => each !== list[index - 1]);
 }
 
+it('a change is over only when the newest specification of each component was seen', () => {
+  const observed = observedStateOf(running);
+  const unseen = {
+    ...observed,
+    components: { ...observed.components, query: { ...observed.components.query, generationObserved: false } },
+  };
+  const rolledTo = (state: typeof observed): string | undefined => {
+    const input = { ...asking({ forceReload: 'now' }), observed: state };
+    const begun = plan(input);
+    assert.equal(begun.status.lifecycle?.pipeline, 'Updating');
+    return plan({ ...input, status: begun.status }).status.lifecycle?.pipeline;
+  };
+  assert.equal(rolledTo(unseen), 'Updating');
+  assert.equal(rolledTo(observed), 'Settled');
+});
+
 describe('an upgrade', () => {
   const plans = upgrade();
 
