@@ -22,7 +22,8 @@ export type EventReason =
   | 'ProtoIncomplete'
   | 'WriteRefused'
   | 'FinalizerRemovedWithDefinition'
-  | 'FinalizerRemovedToSpool';
+  | 'FinalizerRemovedToSpool'
+  | 'FinalizerRemovedWhileChanging';
 
 const meanings: Readonly<Record<EventReason, Meaning>> = {
   /** Left etcd and stays in MySQL. */
@@ -53,6 +54,8 @@ const meanings: Readonly<Record<EventReason, Meaning>> = {
   FinalizerRemovedWithDefinition: { type: 'Warning', action: 'RemoveFinalizer' },
   /** The finalizer came off while MySQL was away; the final state is on disk until MySQL is back. */
   FinalizerRemovedToSpool: { type: 'Warning', action: 'RemoveFinalizer' },
+  /** It was changed too often to be released in the stored state; MySQL gets the state that it left with. */
+  FinalizerRemovedWhileChanging: { type: 'Warning', action: 'RemoveFinalizer' },
 };
 
 export const eventReasons: readonly EventReason[] = Object.keys(meanings) as EventReason[];

@@ -3,9 +3,19 @@ import { hasFinalizer, type KubernetesObject } from '../api/object.ts';
 import type { JsonPatch, KubeClient, Resource } from '../kube/client.ts';
 import { KubeError } from '../kube/errors.ts';
 
-/** Both patches apply only to exactly the state they were made for. */
-function onlyFor(object: KubernetesObject): JsonPatch[number] {
-  return { op: 'test', path: '/metadata/resourceVersion', value: object.metadata.resourceVersion };
+type Test = JsonPatch[number];
+
+/** The patch applies only to exactly the state it was made for. */
+function onlyFor({ metadata }: KubernetesObject): Test {
+  return { op: 'test', path: '/metadata/resourceVersion', value: metadata.resourceVersion };
+}
+
+/** It applies to every state of this very object while it is being deleted. */
+function whileLeaving({ metadata }: KubernetesObject): readonly Test[] {
+  return [
+    { op: 'test', path: '/metadata/uid', value: metadata.uid },
+    { op: 'test', path: '/metadata/deletionTimestamp', value: metadata.deletionTimestamp ?? null },
+  ];
 }
 
 /**
@@ -13,16 +23,19 @@ function onlyFor(object: KubernetesObject): JsonPatch[number] {
  * first, because the API server keeps duplicates and removing one shifts those behind it.
  */
 export function removeFinalizerPatch(object: KubernetesObject): JsonPatch {
+  return [onlyFor(object), ...removals(object)];
+}
+
+function removals(object: KubernetesObject): JsonPatch {
   const finalizers = object.metadata.finalizers ?? [];
   const indexes = finalizers.flatMap((finalizer, index) => (finalizer === FINALIZER ? [index] : [])).reverse();
-  const removals = indexes.flatMap((index): JsonPatch => {
+  return indexes.flatMap((index): JsonPatch => {
     const path = `/metadata/finalizers/${index}`;
     return [
       { op: 'test', path, value: FINALIZER },
       { op: 'remove', path },
     ];
   });
-  return [onlyFor(object), ...removals];
 }
 
 export function addFinalizerPatch(object: KubernetesObject): JsonPatch {
@@ -50,8 +63,18 @@ export async function addFinalizerTo(target: Target, object: KubernetesObject): 
 }
 
 export async function removeFinalizerFrom(target: Target, object: KubernetesObject): Promise<void> {
-  const patched = await patch(target, object, removeFinalizerPatch(object));
+  await remove(target, object, removeFinalizerPatch(object));
+}
+
+/** In whichever state the object is by then; gives the state that it had. */
+export function removeFinalizerFromAnyState(target: Target, object: KubernetesObject): Promise<KubernetesObject> {
+  return remove(target, object, [...whileLeaving(object), ...removals(object)]);
+}
+
+async function remove(target: Target, object: KubernetesObject, change: JsonPatch): Promise<KubernetesObject> {
+  const patched = await patch(target, object, change);
   if (hasFinalizer(patched)) throw undone('put it back');
+  return patched;
 }
 
 function patch(

@@ -25,6 +25,7 @@ import type { SensitiveValues } from '../../storage/sensitive.ts';
 import { ChangeLag } from '../../sync/change-lag.ts';
 import { ChangeTraces } from '../../sync/change-traces.ts';
 import { HeldObjects } from '../../sync/flows/held-objects.ts';
+import { LostRaces } from '../../sync/flows/lost-races.ts';
 import { ObjectReconciler } from '../../sync/flows/reconciler.ts';
 import { lenientEncoder } from '../../sync/row.ts';
 import type { Share } from '../../sync/share.ts';
@@ -141,7 +142,7 @@ export function createLoop(kind: KindDefinition, parts: Parts): KindLoop {
     ...{ kind, resource, client, storage, clock, logger, sensitive: parts.sensitive, encode: lenientEncoder(logger) },
     failingObjects: parts.sync.failingObjects,
     incompleteProtos: parts.sync.incompleteProtos,
-    mayAddFinalizer: parts.mayAddFinalizer,
+    ...{ mayAddFinalizer: parts.mayAddFinalizer, lastStates: completeness, lostRaces: new LostRaces(clock) },
     getObject: (key) => objects.get(key),
     defers: (key) => completeness.firstList.defers(key),
     onFinished: (state) => completeness.noteFinished(state),

@@ -1,7 +1,7 @@
 // An object that is being deleted: its final state goes into MySQL, then our finalizer comes off. States
 // that other finalizers still bring about are stored the same way.
 import { FINALIZER } from '../../api/names.ts';
-import { deletionTimeOf, hasFinalizer, isBornDeleting, type KubernetesObject } from '../../api/object.ts';
+import { hasFinalizer, isBornDeleting, type KubernetesObject } from '../../api/object.ts';
 import { done, type ReconcileResult } from '../../runtime/reconcile.ts';
 import type { WriteOutcome } from '../../storage/metadata-storage.ts';
 import { removeFinalizerFrom } from '../finalizer.ts';
@@ -11,6 +11,7 @@ import { BLOCKED_MS } from './failing-objects.ts';
 import { type Flow, preconditions, refuseStale } from './flow.ts';
 import { isOutage, type OutagePolicy } from './outage-policy.ts';
 import { proveStored } from './proof.ts';
+import { deletedAt, release } from './release.ts';
 
 /** `arrival`: of the object, in the order in which objects were received. */
 export async function finishDeletion(flow: Flow, object: KubernetesObject, arrival: number): Promise<ReconcileResult> {
@@ -29,7 +30,7 @@ export async function finishDeletion(flow: Flow, object: KubernetesObject, arriv
   const orphaningMs = orphaningLeftMs(flow, object);
   if (orphaningMs > 0) return { kind: 'requeue-after', delayMs: orphaningMs };
   await writeTombstone(flow, object, ending);
-  await removeFinalizerFrom(flow.options, object);
+  await release(flow, object, ending);
   flow.log(object, 'info', 'Final state is in MySQL; finalizer removed');
   tellEnding(flow, object, ending, kept);
   return done;
@@ -156,11 +157,6 @@ async function keepUnsaved(
   } finally {
     if (!kept) breaker.takeBack(object.metadata.uid);
   }
-}
-
-function deletedAt(flow: Flow, object: KubernetesObject): Date {
-  const now = flow.options.clock.now();
-  return deletionTimeOf(object, now) ?? now;
 }
 
 function delayLeftMs(flow: Flow, object: KubernetesObject): number {

@@ -16,6 +16,7 @@ import type { DefinitionCheck } from './definition-check.ts';
 import type { DeletionBreaker } from './deletion-breaker.ts';
 import type { EvictionPace } from './eviction-pace.ts';
 import { describeLeftOut, type IncompleteProtos } from './incomplete-protos.ts';
+import type { LastStates, LostRaces } from './lost-races.ts';
 import type { OutagePolicy } from './outage-policy.ts';
 import type { TombstoneWriter } from './tombstone-writer.ts';
 
@@ -47,6 +48,9 @@ export interface FlowOptions {
   readonly incompleteProtos?: Pick<IncompleteProtos, 'note'>;
   /** Told of each final state that is in MySQL, or on disk until MySQL is back, before the finalizer comes off. */
   readonly onFinished?: (state: Identity) => void;
+  /** Missing: an object is released only in exactly the state that is stored, however often it is changed. */
+  readonly lastStates?: LastStates;
+  readonly lostRaces?: LostRaces;
   /** Missing: no tombstone is written for an object that leaves. */
   readonly tombstones?: Pick<TombstoneWriter, 'add'>;
   /** Whether finalizers may be added now; they may unless given. `no` while the bundle is uninstalled. */

@@ -2,12 +2,15 @@
 // the object until the deletion flow has stored its very last state. If the mark is taken off before the DELETE, the
 // DELETE fails on its precondition and the newer, living state revives the row.
 import { PROPAGATION_ANNOTATION } from '../../api/names.ts';
-import type { KubernetesObject } from '../../api/object.ts';
+import { hasFinalizer, isMarkedDeleting, type KubernetesObject } from '../../api/object.ts';
 import type { DeleteOptions } from '../../kube/client.ts';
+import { isKubeError } from '../../kube/errors.ts';
+import { ifFound } from '../../kube/found.ts';
 import { done, type ReconcileResult } from '../../runtime/reconcile.ts';
 import { PropagationInvalidError } from '../errors.ts';
 import { endRow, holdDeletion } from './deletion-flow.ts';
 import { type Flow, preconditions, refuseStale } from './flow.ts';
+import { isHurried, TRIES } from './release.ts';
 
 type PropagationPolicy = NonNullable<DeleteOptions['propagationPolicy']>;
 
@@ -16,7 +19,7 @@ const policies: readonly PropagationPolicy[] = ['Orphan', 'Background', 'Foregro
 export async function deleteMarked(flow: Flow, object: KubernetesObject): Promise<ReconcileResult> {
   const first = await flow.addFinalizerFirst(object);
   if (first !== undefined) return first;
-  const { storage, client, clock } = flow.options;
+  const { storage, clock } = flow.options;
   const row = flow.row(object);
   const propagation = propagationOf(object);
   if (propagation === 'invalid') {
@@ -29,9 +32,40 @@ export async function deleteMarked(flow: Flow, object: KubernetesObject): Promis
   const ended = await endRow(flow, object, { ending: 'deleted', write: () => storage.delete(row, clock.now()) });
   if ('held' in ended) return holdDeletion(flow, object, ended.held);
   refuseStale(ended.outcome, object);
-  const policy = propagation === undefined ? {} : { propagationPolicy: propagation };
-  await client.delete(flow.ref(object), { ...preconditions(object), ...policy });
+  await deleteWhileMarked(flow, object, propagation === undefined ? {} : { propagationPolicy: propagation });
   return done;
+}
+
+/**
+ * Deletes the object in exactly a state that has the mark. Where another controller changes it many times a second, it is read
+ * and deleted with nothing in between: its finalizer holds it until its last state is stored.
+ */
+async function deleteWhileMarked(flow: Flow, marked: KubernetesObject, policy: DeleteOptions): Promise<void> {
+  const { client, lostRaces } = flow.options;
+  let object = marked;
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      await client.delete(flow.ref(object), { ...preconditions(object), ...policy });
+      lostRaces?.won(object.metadata.uid);
+      return;
+    } catch (error) {
+      const again = attempt < TRIES && isKubeError(error, 'Conflict') && isHurried(lostRaces, object.metadata.uid);
+      if (!again) throw error;
+      const newest = await ifFound(client.get(flow.ref(object)));
+      if (newest === undefined || !isMarkedAlike(newest, marked)) throw error;
+      object = newest;
+    }
+  }
+}
+
+function isMarkedAlike(object: KubernetesObject, { metadata }: KubernetesObject): boolean {
+  return (
+    object.metadata.uid === metadata.uid &&
+    object.metadata.deletionTimestamp === undefined &&
+    isMarkedDeleting(object) &&
+    hasFinalizer(object) &&
+    object.metadata.annotations?.[PROPAGATION_ANNOTATION] === metadata.annotations?.[PROPAGATION_ANNOTATION]
+  );
 }
 
 /** Undefined leaves the choice to the API server. */

@@ -9,6 +9,7 @@ import { type Predicate, predicateFuncs } from '../../runtime/predicate.ts';
 import type { ReconcileResult } from '../../runtime/reconcile.ts';
 import { RowRefusedError } from '../../storage/errors.ts';
 import type { MissedDelete } from '../../storage/metadata-storage.ts';
+import type { Release } from '../flows/lost-races.ts';
 import type { LastState } from '../flows/reconciler.ts';
 import { Coverage } from './coverage.ts';
 import { Difference } from './difference.ts';
@@ -79,6 +80,11 @@ export class Completeness {
   /** This final state of the object is stored: its row needs no more when the object leaves with it. */
   noteFinished(state: MissedDelete): void {
     this.#missedDeletes.noteFinished(state);
+  }
+
+  /** Lets an object leave that is changed meanwhile; false where it may not now. */
+  letGo(uid: string, release: Release): Promise<boolean> {
+    return this.#missedDeletes.letGo(uid, release);
   }
 
   /**

@@ -2,6 +2,7 @@ import type { ResourceHandler } from '../../kube/handler.ts';
 import { isNewer } from '../../kube/resource-version.ts';
 import type { KnownObject, WatchedObject } from '../../kube/watched-object.ts';
 import type { MissedDelete } from '../../storage/metadata-storage.ts';
+import type { Release } from '../flows/lost-races.ts';
 
 /** Of one kind, while their rows cannot be ended; the audit finds the others. */
 const MOST_KEYS = 10_000;
@@ -19,8 +20,8 @@ export interface Left extends MissedDelete {
 interface Finished {
   /** Of the final state that is stored. */
   readonly resourceVersion: string;
-  /** Whether the watch has shown a later one. */
-  changed: boolean;
+  /** The latest that the watch has shown. */
+  newest: string;
 }
 
 /**
@@ -40,6 +41,8 @@ export class MissedDeletes implements ResourceHandler {
   /** By uid, those whose final state is stored and that have not left yet. */
   readonly #finished = new Map<string, Finished>();
   #lastBytes = 0;
+  /** By uid, the object that is let go with a later state than is stored. */
+  #letGo: string | undefined;
   readonly #onForgotten: () => void;
   #noting = false;
 
@@ -55,7 +58,23 @@ export class MissedDeletes implements ResourceHandler {
 
   /** This final state of the object is in MySQL, or will be. To be called before its finalizer comes off. */
   noteFinished({ uid, resourceVersion }: MissedDelete): void {
-    this.#finished.set(uid, { resourceVersion, changed: false });
+    this.#finished.set(uid, { resourceVersion, newest: this.#finished.get(uid)?.newest ?? resourceVersion });
+  }
+
+  /**
+   * Lets an object leave that is changed meanwhile, where there is room for the state that it leaves with: one at a time, so
+   * that none is forgotten. Gives whether it was let go.
+   */
+  async letGo(uid: string, release: Release): Promise<boolean> {
+    if (this.#letGo !== undefined || this.#lastBytes > MOST_BYTES / 2) return false;
+    this.#letGo = uid;
+    try {
+      if ((await release()) === 'held' && this.#letGo === uid) this.#letGo = undefined;
+      return true;
+    } catch (error) {
+      if (this.#letGo === uid) this.#letGo = undefined;
+      throw error;
+    }
   }
 
   /** Whether `take` may give an object. */
@@ -86,15 +105,17 @@ export class MissedDeletes implements ResourceHandler {
 
   update(_: KnownObject, { identity: { uid, resourceVersion } }: WatchedObject): void {
     const finished = this.#finished.get(uid);
-    if (finished !== undefined && isNewer(resourceVersion, finished.resourceVersion)) finished.changed = true;
+    if (finished !== undefined && isNewer(resourceVersion, finished.newest)) finished.newest = resourceVersion;
   }
 
   delete(object: KnownObject): void {
     if (!this.#noting) return;
     const { key, identity } = object;
     const { uid, resourceVersion } = identity;
+    if (this.#letGo === uid) this.#letGo = undefined;
     const finished = this.#finished.get(uid);
-    const last = (finished?.changed ?? wasHeld(object)) ? this.#kept(object) : undefined;
+    const isChanged = finished === undefined ? wasHeld(object) : isNewer(finished.newest, finished.resourceVersion);
+    const last = isChanged ? this.#kept(object) : undefined;
     const left = { uid, resourceVersion, finished: false, ...(last && { last }) };
     this.#left.set(key, [...(this.#left.get(key) ?? []), left]);
     if (this.#left.size > MOST_KEYS) this.#forgetOldest();
