@@ -33,6 +33,7 @@ export interface ServerContext {
   /** Group of users whose calls the API server writes down. */
   readonly auditedGroup?: string | undefined;
   readonly featureGates?: string | undefined;
+  readonly watchCache?: 'off' | undefined;
   /** What the API server shows to the webhooks it calls. */
   readonly webhookClient?: Certificate | undefined;
   /** See ControlPlaneOptions. */
@@ -86,6 +87,7 @@ export async function startApiServer(context: ServerContext, etcdUrl: string): P
   const optional = [
     ...auditFlags(context),
     ...(context.featureGates === undefined ? [] : [`--feature-gates=${context.featureGates}`]),
+    ...(context.watchCache === 'off' ? ['--watch-cache=false'] : []),
     ...webhookClientFlags(context),
     ...tracingFlags(context),
     ...(await uidHeaderFlags(context)),

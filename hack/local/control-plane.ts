@@ -63,6 +63,8 @@ export interface ControlPlaneOptions {
   readonly tracesTo?: string;
   /** Of the API server, beside its defaults: `Name=true`. */
   readonly featureGates?: string;
+  /** `off`: watches come from etcd itself, so they bring no bookmarks. */
+  readonly watchCache?: 'off';
   readonly signal?: AbortSignal;
   readonly env?: NodeJS.ProcessEnv;
 }
@@ -85,8 +87,9 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
   });
   try {
     const files = await writeControlPlaneFiles(directory);
-    const { auditedGroup, webhookClient, tracesTo, featureGates } = options;
-    const context = { binDir, files, reaper, signal, template, auditedGroup, webhookClient, tracesTo, featureGates };
+    const { auditedGroup, webhookClient, tracesTo, featureGates, watchCache } = options;
+    const asked = { auditedGroup, webhookClient, tracesTo, featureGates, watchCache };
+    const context = { binDir, files, reaper, signal, template, ...asked };
     const start = (): Promise<Started> => startServers(context, servers, options.minimal ?? false);
     const started = await withElapsedTime(progress, () => 'Starting the control plane', start);
     const { url } = started;

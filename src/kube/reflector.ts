@@ -72,8 +72,6 @@ export interface ReflectorOptions {
   readonly onWentBack?: (from: string, to: string) => void;
 }
 
-/** Watches end after this long and start again, at different times. */
-const MIN_WATCH_SECONDS = 300;
 /** A watch that ends sooner, and empty, counts as a failure. */
 const SHORT_WATCH_MS = 1000;
 /** To restore etcd all API servers are stopped and started, which takes longer than this. */
@@ -85,6 +83,11 @@ const LIST_TOLD_MS = 10_000;
 /** Bookmarks come about once a minute; two of them and some slack. */
 const SILENCE_MS = 150_000;
 const WATCHDOG_SHARE = 0.9;
+/**
+ * Of that time, how long a watch is asked for, at different times: its end is a sign of life too, and the only one of an API
+ * server without a watch cache, which sends no bookmarks.
+ */
+const WATCH_SHARE = { from: 0.6, to: 0.9 };
 /** Longest time without a page while the server is asked for one. */
 const LIST_SILENCE_MS = 60_000;
 /** A watch that stood for this long, or brought something, gets through. */
@@ -288,7 +291,8 @@ export class Reflector {
 
   #watchOptions(): WatchOptions & { readonly silenceMs: number } {
     const { selection = {}, silenceMs = SILENCE_MS, random = Math.random } = this.#options;
-    const timeoutSeconds = Math.round(MIN_WATCH_SECONDS * (1 + random()));
+    const share = WATCH_SHARE.from + (WATCH_SHARE.to - WATCH_SHARE.from) * random();
+    const timeoutSeconds = Math.max(1, Math.floor((silenceMs * WATCHDOG_SHARE * share) / 1000));
     return { ...selection, resourceVersion: this.resourceVersion, timeoutSeconds, silenceMs };
   }
 
