@@ -1,14 +1,15 @@
 // Everything that must pass: the static checks, then the tests from the fastest to the slowest. With arguments, only the
 // test files whose path contains one of them: npm test -- informer e2e/faults. Those in test/gitops run by "npm run gitops",
-// those in test/kind by "npm run kind".
+// those in test/kind by "npm run kind", those in test/vitess by "npm run vitess".
 import { spawn, spawnSync } from 'node:child_process';
 import { globSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buildProgram } from '../hack/build/program.ts';
-import { findGoProgram, goPrograms } from '../hack/local/go-program.ts';
+import { findGoProgram, findGoPrograms, goPrograms } from '../hack/local/go-program.ts';
 import { preparePrograms, prepareServers } from '../hack/local/prepare.ts';
 import { progressOnStderr } from '../hack/local/progress.ts';
+import { vitessPrograms } from '../hack/local/vitess/programs.ts';
 import { memoryFolder } from './support/memory-folder.ts';
 import { apart, type Suite, suites } from './support/suites.ts';
 import { type FileResults, filesToRepeat, runTestFiles, runTestFilesTogether } from './support/test-files.ts';
@@ -100,7 +101,8 @@ async function prepare(folders: readonly string[]): Promise<void> {
   await prepareServers(preparation);
   const integration = folders.includes('integration');
   if (integration && wanted.length === 0) await findGoProgram(goPrograms.promtool, preparation);
-  if (!integration) await preparePrograms(preparation, folders.includes('gitops'));
+  if (folders.includes('vitess')) await findGoPrograms(vitessPrograms, preparation);
+  else if (!integration) await preparePrograms(preparation, folders.includes('gitops'));
 }
 
 /** What is not there yet is built while the checks and the first suites run. */

@@ -20,6 +20,7 @@ import { podOutputs } from './pods.ts';
 import { protoOutputs } from './proto/outputs.ts';
 import { removalOutputs } from './removal.ts';
 import { pageOutput } from './ui.ts';
+import { vitessOutputs } from './vitess.ts';
 
 /** Manifests with expressions that name parts of the bundle. */
 const ADMISSION = /config\/(base\/webhook|components\/(admission-policies|deletion-protection))\//;
@@ -34,6 +35,7 @@ async function outputs(): Promise<readonly Output[]> {
     ingesterCrdOutput(),
     ...lifecycleOutputs(),
     ...migrationOutputs(allKinds),
+    ...vitessOutputs(allKinds),
     ...manifests,
     ...podOutputs(),
     ...removalOutputs(allKinds),

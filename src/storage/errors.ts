@@ -356,3 +356,10 @@ export class ServerUnsupportedError extends CodedError {
     );
   }
 }
+
+/** The server cannot do what was asked for, at any time; something beside it can. */
+export class StorageLacksError extends CodedError {
+  constructor(product: string, what: string, instead: string) {
+    super('STORAGE_LACKS', `${product} has no ${what}. ${instead}; see docs/vitess.md.`);
+  }
+}

@@ -2,6 +2,7 @@
 // with prepared statements. It knows no outcomes, no locks and no queue, and its parameters are ready before the clock
 // starts.
 import type { Connection } from 'mysql2/promise';
+import { dialectOf } from '../../src/storage/mysql/dialect.ts';
 import { type KindStatements, statementsFor } from '../../src/storage/mysql/schema/statements.ts';
 import { toSqlTime } from '../../src/storage/mysql/sql-time.ts';
 import { parametersFor, pendingWrite } from '../../src/storage/mysql/store/pending-write.ts';
@@ -21,7 +22,7 @@ export type PreparedBatch = readonly {
 export function prepareBatch(rows: readonly ObjectRow[], phase: 'insert' | 'update' = 'insert'): PreparedBatch {
   const [first] = rows;
   if (first === undefined) return [];
-  const statements: KindStatements = statementsFor(first.kind);
+  const statements: KindStatements = statementsFor(first.kind, dialectOf('8.4'));
   const live = { statement: 'write', state: 'live' } as const;
   const now = toSqlTime(new Date().toISOString());
   const mains = rows.map((row) => parametersFor(pendingWrite(row, live), row.uid, now));

@@ -4,6 +4,7 @@ import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { systemClock } from '../../src/base/clock.ts';
 import type { WriteOutcome } from '../../src/storage/metadata-storage.ts';
+import { dialectOf } from '../../src/storage/mysql/dialect.ts';
 import { MysqlPool } from '../../src/storage/mysql/pool.ts';
 import { statementsFor } from '../../src/storage/mysql/schema/statements.ts';
 import { MysqlMetadataStorage } from '../../src/storage/mysql/store/mysql-storage.ts';
@@ -113,7 +114,7 @@ for (const flavour of ['mysql', 'mariadb'] as const) {
         const older = aModelRow({ uid: 'checked', resourceVersion: version }, { algorithm: 'older' });
         const pending = pendingWrite(older, { statement: 'write', state: 'live' });
         const parameters = parametersFor(pending, older.uid, '2026-01-01 00:00:00.000000');
-        const { write } = statementsFor(modelKind);
+        const { write } = statementsFor(modelKind, dialectOf('8.4'));
         await assert.rejects(
           pool.transaction((session) => session.execute(write(1), parameters)),
           { code: 'ROW_REFUSED' },

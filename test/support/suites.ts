@@ -21,7 +21,8 @@ export const suites: readonly Suite[] = [
   { folders: ['e2e', 'attack'], ...withServers },
   { folders: ['gitops'], servers: true, concurrency: 1 },
   { folders: ['kind'], servers: true, concurrency: 1 },
+  { folders: ['vitess'], servers: true, concurrency: 1 },
 ];
 
-/** They need what not every machine has, and have runs of their own: "npm run gitops", "npm run kind". */
-export const apart: readonly string[] = ['gitops', 'kind'];
+/** They need what not every machine has, and have runs of their own: "npm run gitops", "npm run kind", "npm run vitess". */
+export const apart: readonly string[] = ['gitops', 'kind', 'vitess'];

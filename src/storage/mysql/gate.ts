@@ -2,11 +2,12 @@
 // the gate updates the row, so the update waits for the transactions under way and holds back later ones.
 //
 // The same row says which programs may write, so a schema never changes under a transaction that does not know it.
+import { type Clock, sleep } from '../../base/clock.ts';
 import type { TableNames } from '../../kinds/kind-names.ts';
 import { GateClosedError, GateHeldError, StorageSchemaMissingError } from '../errors.ts';
 import { refuseUnsupported, type SchemaRange } from '../schema-range.ts';
 import { CLUSTERS_TABLE, claim, isDatabaseOf } from './clusters.ts';
-import type { ClusterIdentity, SqlRow, SqlSession } from './pool.ts';
+import type { ClusterIdentity, MysqlPool, SqlRow, SqlSession } from './pool.ts';
 
 const COLUMNS =
   'SELECT `closed_by`, `schema_version`, `min_reader`, `min_writer`, `table_names`, `changed_at`, ' +
@@ -45,7 +46,31 @@ export interface Pass {
   readonly onClosing?: (closing: Closing) => void;
 }
 
-/** To be called first in every write transaction. */
+/**
+ * The work of a transaction that passes something, the gate or the fence, before it writes. Where the servers of a
+ * transaction commit one after another, this is passed after the rows are locked: its lock then ends last, and holds back who
+ * closes the gate until all the others have committed. All work locks what it writes before its first write.
+ */
+export async function passing<T>(
+  session: SqlSession,
+  pass: () => Promise<void>,
+  work: (session: SqlSession) => Promise<T>,
+): Promise<T> {
+  if (session.dialect.gate === 'first') {
+    await pass();
+    return work(session);
+  }
+  let passed: Promise<void> | undefined;
+  const execute: SqlSession['execute'] = async (sql, parameters) => {
+    await (passed ??= pass());
+    return session.execute(sql, parameters);
+  };
+  const result = await work({ ...session, execute });
+  await (passed ??= pass());
+  return result;
+}
+
+/** What `passing` calls in every write transaction. */
 export async function passGate(session: SqlSession, { lent, cluster, onClosing }: Pass): Promise<void> {
   const row = await (cluster === undefined
     ? readRow(session, SHARED)
@@ -87,6 +112,23 @@ export async function closeGate(session: SqlSession, holder: string, reason: str
 export async function openGate(session: SqlSession, holder: string): Promise<void> {
   await refuseOthers(session, holder);
   await session.execute(OPEN, []);
+}
+
+/**
+ * Where the server of the gate may lose a lock while other servers of the same transaction go on, as when it fails over, what
+ * had passed the gate can write until its transaction is ended. Who closed the gate waits for that long, counted from
+ * when it was closed.
+ */
+export async function waitUntilClosed(
+  pool: Pick<MysqlPool, 'read'>,
+  clock: Clock,
+  signal: AbortSignal = new AbortController().signal,
+): Promise<void> {
+  const restMs = await pool.read(async (session) => {
+    const { gateSettlesMs } = session.dialect;
+    return gateSettlesMs === 0 ? 0 : gateSettlesMs - closingOf(await readRow(session, READ)).ageMs;
+  });
+  if (restMs > 0) await sleep(clock, restMs, signal);
 }
 
 async function refuseOthers(session: SqlSession, holder: string): Promise<void> {

@@ -12,8 +12,10 @@ import {
   StorageUnavailableError,
 } from '../errors.ts';
 import { NoAnswer } from './deadline.ts';
+import { isShardAway, isTooManyRows } from './dialect.ts';
 
-type Translation = (what: string, cause: unknown, database: string) => CodedError;
+/** `text` is the server's, which may hold a value of a row. */
+type Translation = (what: string, cause: unknown, database: string, text: string) => CodedError;
 
 const unavailable: Translation = (what, cause) => new StorageUnavailableError(what, cause);
 const refused: Translation = (what) => new RowRefusedError(what);
@@ -21,6 +23,11 @@ const contention: Translation = (what, cause) => new StorageContentionError(what
 const accessDenied: Translation = (what) => new StorageAccessDeniedError(what);
 const permission: Translation = (what) => new StoragePermissionError(what);
 const schemaMissing: Translation = (what) => new StorageSchemaMissingError(what);
+const failure: Translation = (what) => new StorageFailureError(what, undefined);
+/** A vtgate gives one number to all that has none of its own. */
+const byText: Translation = (...error) => (isShardAway(error[3]) ? unavailable : failure)(...error);
+/** So does a tablet for every limit that it keeps; only that of the rows is kept the next time too. */
+const interrupted: Translation = (...error) => (isTooManyRows(error[3]) ? failure : unavailable)(...error);
 
 /** MySQL and MariaDB error numbers; the names are those of the server's manual. */
 export const translationByNumber: ReadonlyMap<number, Translation> = new Map<number, Translation>([
@@ -30,7 +37,12 @@ export const translationByNumber: ReadonlyMap<number, Translation> = new Map<num
   [1203, unavailable], // ER_TOO_MANY_USER_CONNECTIONS
   [1226, unavailable], // ER_USER_LIMIT_REACHED
   [1461, unavailable], // ER_MAX_PREPARED_STMT_COUNT_REACHED
-  [1317, unavailable], // ER_QUERY_INTERRUPTED
+  [1317, interrupted], // ER_QUERY_INTERRUPTED
+  [1105, byText], // ER_UNKNOWN_ERROR
+  [2002, unavailable], // CR_CONNECTION_ERROR, of a tablet to its server as the next three
+  [2003, unavailable], // CR_CONN_HOST_ERROR
+  [2006, unavailable], // CR_SERVER_GONE_ERROR
+  [2013, unavailable], // CR_SERVER_LOST
   [1044, accessDenied], // ER_DBACCESS_DENIED_ERROR
   [1045, accessDenied], // ER_ACCESS_DENIED_ERROR
   [1698, accessDenied], // ER_ACCESS_DENIED_NO_PASSWORD_ERROR
@@ -112,7 +124,7 @@ export function translateMysqlError(
   if (driver.sqlMessage === undefined || driver.errno === undefined) return new StorageProgramError(placeOf(error));
   const translation = translationByNumber.get(driver.errno);
   const what = describe(driver);
-  if (translation !== undefined) return translation(what, undefined, database);
+  if (translation !== undefined) return translation(what, undefined, database, driver.sqlMessage);
   return new StorageFailureError(what, undefined);
 }
 
@@ -148,7 +160,7 @@ function whereFrom({ address, hostname, port }: DriverError, section: string): s
 /** Name and number, plus the part of the server's text that cannot hold a value of a row. */
 function describe(error: DriverError): string {
   const subject =
-    /(?:for column|for user|to user|table|column|user) '[^']*'(?:@'[^']*')?(?: to database '[^']*')?/i.exec(
+    /VT\d{5}|(?:for column|for user|to user|table|column|user) '[^']*'(?:@'[^']*')?(?: to database '[^']*')?/i.exec(
       error.sqlMessage ?? '',
     );
   const name = `${error.code ?? 'unknown'} ${error.errno ?? ''}`.trim();

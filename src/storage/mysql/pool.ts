@@ -6,9 +6,11 @@ import { ReadEndedError, StorageAccessDeniedError } from '../errors.ts';
 import { type MysqlAccess, passwordOf } from './access.ts';
 import { Committed } from './committed.ts';
 import { Calls, hangUp } from './deadline.ts';
+import { type Dialect, dialectOf } from './dialect.ts';
 import { CONNECT_TIMEOUT_MS, endQuietly, type Generation, newGeneration } from './generation.ts';
 import { isConnectionLost, translateMysqlError } from './mysql-errors.ts';
-import { serverLimits, sessionSetup, TRACK_COMMITS } from './session-setup.ts';
+import { preparedBy, type SqlParameter } from './parameters.ts';
+import { ASK_SERVER, serverLimits, sessionSetup, TRACK_COMMITS } from './session-setup.ts';
 
 /** A cluster, and the database that it stores its objects in. */
 export interface ClusterIdentity {
@@ -29,12 +31,13 @@ export interface MysqlOptions extends MysqlAccess {
   readonly cluster?: (() => Promise<ClusterIdentity>) | undefined;
 }
 
-export type SqlParameter = string | number | boolean | null | Uint8Array;
 export type SqlRow = readonly unknown[];
 
 /** One connection inside a transaction or a read. */
 export interface SqlSession {
-  /** `max_allowed_packet` of the server: a larger statement would cost the connection. */
+  /** What differs between servers. */
+  readonly dialect: Dialect;
+  /** What the server accepts, mostly `max_allowed_packet`: a larger statement would cost the connection. */
   readonly maxPacketBytes: number;
   query(sql: string, parameters?: readonly SqlParameter[]): Promise<readonly SqlRow[]>;
   /** Number of affected rows, where an upsert gives 1 inserted, 2 updated, 0 nothing changed. */
@@ -49,6 +52,7 @@ const PASSWORD_AGE_MS = 5000;
 
 interface ConnectionFacts {
   readonly openedAt: number;
+  readonly dialect: Dialect;
   readonly maxPacketBytes: number;
 }
 
@@ -126,8 +130,10 @@ export class MysqlPool {
     return this.#calls.answered(call, this.#readTimeoutMs, () => hangUp(connection));
   }
 
-  #sessionOf(connection: PoolConnection, { maxPacketBytes }: ConnectionFacts): SqlSession {
+  #sessionOf(connection: PoolConnection, { dialect, maxPacketBytes }: ConnectionFacts): SqlSession {
+    const toDriver = preparedBy[dialect.integers];
     return {
+      dialect,
       maxPacketBytes,
       query: async (sql, parameters = []) => {
         const call = connection.execute<RowDataPacket[]>({ sql, rowsAsArray: true }, parameters.map(toDriver));
@@ -206,12 +212,15 @@ export class MysqlPool {
   async #setUp(connection: PoolConnection): Promise<ConnectionFacts> {
     const known = this.#known.get(connection.connection);
     if (known !== undefined) return known;
-    for (const sql of [...sessionSetup(this.#options), serverLimits(this.#readTimeoutMs)])
+    const question = connection.query<RowDataPacket[][]>({ sql: ASK_SERVER, rowsAsArray: true });
+    const [[answer = []]] = (await this.#answered(connection, question)) as unknown as readonly [SqlRow[]];
+    const [version, comment, packet] = answer;
+    const dialect = dialectOf(String(version), String(comment));
+    for (const sql of [...sessionSetup(this.#options), ...serverLimits(dialect, this.#readTimeoutMs)])
       await this.#answered(connection, connection.query(sql));
     await this.#answered(connection, connection.query(TRACK_COMMITS)).catch(ignoreRefusal);
-    const question = connection.query<RowDataPacket[][]>('SELECT @@max_allowed_packet');
-    const [rows] = await this.#answered(connection, question);
-    const facts = { openedAt: this.#clock.monotonicMs(), maxPacketBytes: Number(rows[0]?.[0]) };
+    const maxPacketBytes = Math.min(Number(packet), dialect.maxStatementBytes);
+    const facts = { openedAt: this.#clock.monotonicMs(), dialect, maxPacketBytes };
     this.#known.set(connection.connection, facts);
     return facts;
   }
@@ -287,10 +296,6 @@ async function endedBy<T>(
     forget();
     await ended;
   }
-}
-
-function toDriver(value: SqlParameter): string | number | boolean | null | Buffer {
-  return value instanceof Uint8Array ? Buffer.from(value.buffer, value.byteOffset, value.byteLength) : value;
 }
 
 /** For a few statements: the connections are closed afterwards. */

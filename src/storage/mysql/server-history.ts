@@ -3,6 +3,7 @@
 //
 // MySQL has sets of GTIDs and compares them itself. MariaDB has positions: of each domain, the last number that each server
 // has written. Another server goes on from where it stood, so what is compared is always the number of the same server.
+import type { Dialect } from './dialect.ts';
 import type { SqlSession } from './pool.ts';
 import { type Replication, readReplication } from './server-replication.ts';
 
@@ -22,15 +23,24 @@ export interface ServerHistory {
 const LONGEST = 64 * 1024;
 
 export async function readServerHistory(session: SqlSession, seen: string): Promise<ServerHistory> {
-  const [[version] = []] = (await session.query('SELECT VERSION()')) as readonly [(readonly unknown[])?];
-  const read = /mariadb/i.test(String(version)) ? readMariadb : readMysql;
-  const history = { ...(await read(session, seen)), replication: await readReplication(session) };
+  const { history: how } = session.dialect;
+  const replication = how === 'none' ? 'unknown' : await readReplication(session);
+  const history = { ...(await readers[how](session, seen)), replication };
   return history.known.length > LONGEST ? { ...history, known: '' } : history;
 }
 
-const DURABILITY = '@@GLOBAL.`innodb_flush_log_at_trx_commit`, IF(@@GLOBAL.`log_bin`, @@GLOBAL.`sync_binlog`, 1)';
-
 type Transactions = Omit<ServerHistory, 'replication'>;
+
+/** Each shard has a history of its own, and vtgate shows that of any of them. */
+const nothingKnown: Transactions = { server: '', known: '', missing: '', weak: [] };
+
+const readers: Readonly<Record<Dialect['history'], (session: SqlSession, seen: string) => Promise<Transactions>>> = {
+  'gtid sets': readMysql,
+  positions: readMariadb,
+  none: () => Promise.resolve(nothingKnown),
+};
+
+const DURABILITY = '@@GLOBAL.`innodb_flush_log_at_trx_commit`, IF(@@GLOBAL.`log_bin`, @@GLOBAL.`sync_binlog`, 1)';
 
 async function readMysql(session: SqlSession, seen: string): Promise<Transactions> {
   const [row = []] = await session.query(

@@ -1,5 +1,6 @@
 // What is set for each connection to MySQL, whatever its server sets by itself.
 import type { MysqlAccess } from './access.ts';
+import type { Dialect } from './dialect.ts';
 
 /**
  * No transaction of ours holds its locks that long; one that waits longer is retried. Tables are locked by others only, as by
@@ -20,25 +21,25 @@ export function sessionSetup({ lockTimeoutMs = LOCK_TIMEOUT_MS }: Pick<MysqlAcce
     'SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE',
     `SET SESSION time_zone = '+00:00', innodb_lock_wait_timeout = ${lockWaitSeconds}, ` +
       `lock_wait_timeout = ${lockWaitSeconds}, autocommit = 1, completion_type = 0, ` +
-      'sql_select_limit = 18446744073709551615, sql_safe_updates = 0, sql_big_selects = 1, unique_checks = 1, ' +
+      'sql_select_limit = 9223372036854775807, sql_safe_updates = 0, sql_big_selects = 1, unique_checks = 1, ' +
       "sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION,ERROR_FOR_DIVISION_BY_ZERO,NO_ZERO_DATE,NO_ZERO_IN_DATE'",
   ];
 }
 
 /**
  * A statement whose caller gives up ends at the server too, after three quarters of the wait, so that the connection
- * survives. MySQL limits reads only. Each server takes the other's setting for a comment. A connection that the network
- * lost says nothing to the server, which would keep the locks of its transaction for eight hours: it ends a silent one,
- * later than the pool closes what is idle.
+ * survives. MySQL limits reads only. A connection that the network lost says nothing to the server, which would keep the
+ * locks of its transaction for eight hours: it ends a silent one, later than the pool closes what is idle. Tablets of
+ * Vitess end every transaction by themselves.
  */
-export function serverLimits(readTimeoutMs: number): string {
+export function serverLimits({ sessionLimits }: Dialect, readTimeoutMs: number): readonly string[] {
   const limitMs = Math.max(1, Math.floor(readTimeoutMs * 0.75));
   const silentSeconds = Math.ceil((3 * readTimeoutMs) / 1000);
-  return (
-    `SET SESSION wait_timeout = ${silentSeconds} ` +
-    `/*!80000 , max_execution_time = ${limitMs} */ /*M!100101 , max_statement_time = ${limitMs / 1000} */`
-  );
+  return sessionLimits(limitMs, silentSeconds);
 }
+
+/** What a server says of itself: the first question of a connection. */
+export const ASK_SERVER = 'SELECT VERSION(), @@version_comment, @@max_allowed_packet';
 
 /** With the answer to a commit MySQL then says under which number; MariaDB does not know the setting. */
 export const TRACK_COMMITS = 'SET SESSION session_track_gtids = OWN_GTID';

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { dialectOf } from '../../../src/storage/mysql/dialect.ts';
 import type { SqlSession } from '../../../src/storage/mysql/pool.ts';
 import { refuseWideAnnotations } from '../../../src/storage/mysql/read/bounds.ts';
 import { modelKind } from '../../support/objects.ts';
@@ -13,7 +14,7 @@ function counting(count: number): { readonly session: SqlSession; readonly asked
     asked.push(sql);
     return Promise.resolve([[count]]);
   };
-  return { session: { query } as unknown as SqlSession, asked };
+  return { session: { query, dialect: dialectOf('8.4') } as unknown as SqlSession, asked };
 }
 
 describe('an annotation, which each object that fulfils the rest is asked for', () => {

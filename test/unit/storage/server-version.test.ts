@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { dialectOf } from '../../../src/storage/mysql/dialect.ts';
 import { refuseOldServer, unsupported } from '../../../src/storage/mysql/server-version.ts';
 
 describe('a server of a line that is not tested', () => {
@@ -12,6 +13,7 @@ describe('a server of a line that is not tested', () => {
   ] as const) {
     it(`is refused with the reason: ${version}`, async () => {
       const session = {
+        dialect: dialectOf(version),
         maxPacketBytes: 1,
         query: () => Promise.resolve([[version]]),
         execute: () => Promise.resolve(0),

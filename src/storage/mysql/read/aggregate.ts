@@ -15,6 +15,7 @@ import {
   SAMPLED,
   wholeAggregate,
 } from '../../aggregate.ts';
+import { QueryUnsupportedError } from '../../errors.ts';
 import type { QueryField } from '../../fields.ts';
 import { ORIGIN_KEY } from '../../owners.ts';
 import type { SqlSession } from '../pool.ts';
@@ -28,6 +29,9 @@ export async function readAggregate(
   query: AggregateQuery,
 ): Promise<Aggregate> {
   const plan = aggregatePlan(kind, query);
+  const isMedian = ({ figure }: Figure): boolean => figure === 'p50';
+  if (session.dialect.medians === 'refused' && (query.figures ?? []).some(isMedian))
+    throw new QueryUnsupportedError('a median over the rows of several shards', ['min', 'max']);
   // What cannot be asked is refused before anything is.
   aggregateStatement(kind, query, plan);
   const oneIn = query.approximate === 'yes' ? await sampleOf(session, kind, query) : 1;
@@ -64,8 +68,9 @@ async function walkOf(session: SqlSession, kind: KindDefinition, query: Aggregat
   const { namespace, namespaces, states, where, labels = [], annotations = [], deleted } = query;
   const narrowed = [namespace, namespaces, states, where, labels[0], annotations[0]].some((part) => part !== undefined);
   if (narrowed || deleted === 'included') return 'by-key';
-  const all = await estimate(session, `\`${kind.table}\``);
-  const present = await estimate(session, `\`${kind.table}\` WHERE \`delete_time\` IS NULL`);
+  const rows = (condition: string) => ({ from: `\`${kind.table}\` WHERE ${condition}`, key: 'uid', parameters: [] });
+  const all = await estimate(session, rows('TRUE'));
+  const present = await estimate(session, rows('`delete_time` IS NULL'));
   return present > all * MOST_BY_KEY ? 'whole-table' : 'by-key';
 }
 

@@ -14,7 +14,7 @@ import {
 import type { Position } from '../../page-limit.ts';
 import type { RowState } from '../../row.ts';
 import { padded } from '../chunks.ts';
-import type { SqlParameter } from '../pool.ts';
+import type { SqlParameter } from '../parameters.ts';
 import { rowStateNumber } from '../schema/statements.ts';
 import { toSqlTime } from '../sql-time.ts';
 

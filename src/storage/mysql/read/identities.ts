@@ -1,18 +1,10 @@
 // Reads that compare the store with a cluster: many rows, never their json.
 import type { KindDefinition } from '../../../api/kind.ts';
-import type {
-  ChangedQuery,
-  ChangedRow,
-  IdentityQuery,
-  Incarnation,
-  StoredIdentity,
-  Tombstone,
-  TombstoneQuery,
-} from '../../metadata-storage.ts';
+import type { ChangedQuery, ChangedRow, IdentityQuery, Incarnation, StoredIdentity } from '../../metadata-storage.ts';
 import { identityLimit } from '../../page-limit.ts';
 import { type RowState, rowStates } from '../../row.ts';
 import { padded } from '../chunks.ts';
-import type { SqlParameter, SqlRow, SqlSession } from '../pool.ts';
+import type { SqlRow, SqlSession } from '../pool.ts';
 import { FOREIGN_SQL, rowStateNumber, STATE_SQL } from '../schema/statements.ts';
 import { fromSqlTime, toSqlTime } from '../sql-time.ts';
 import { hasName } from './conditions.ts';
@@ -120,48 +112,6 @@ export async function readIncarnations(
   return rows.map(([evictTime, ...row]) => {
     return { ...toIdentity(row), evictTime: typeof evictTime === 'string' ? fromSqlTime(evictTime) : undefined };
   });
-}
-
-/** Walks the key of the evicted rows in the order asked for; the newest incarnation of a name stands for all. */
-export async function readTombstones(
-  session: SqlSession,
-  kind: KindDefinition,
-  { namespace, after, limit }: TombstoneQuery,
-): Promise<readonly Tombstone[]> {
-  const table = `\`${kind.table}\``;
-  const conditions = ['`e`.`row_state` = ?', 'IF(`e`.`delete_time` IS NULL, TRUE, FALSE)'];
-  const parameters: SqlParameter[] = [rowStateNumber('evicted')];
-  if (namespace !== undefined) {
-    conditions.push('`e`.`namespace` = ?');
-    parameters.push(namespace);
-  }
-  if (after !== undefined) {
-    conditions.push('(`e`.`namespace` > ? OR (`e`.`namespace` = ? AND `e`.`name` > ?))');
-    parameters.push(after.namespace, after.namespace, after.name);
-  }
-  const sameName = '`o`.`namespace` = `e`.`namespace` AND `o`.`name` = `e`.`name`';
-  const alive = inStates(['live', 'evicting']);
-  const newer =
-    '(`o`.`create_time` > `e`.`create_time` OR (`o`.`create_time` = `e`.`create_time` AND `o`.`uid` > `e`.`uid`))';
-  const rows = await session.query(
-    'SELECT COALESCE(`e`.`object_uid`, `e`.`uid`), `e`.`namespace`, `e`.`name`, CAST(`e`.`res_version` AS CHAR), `e`.`evict_time` ' +
-      `FROM ${table} \`e\` WHERE ${conditions.join(' AND ')} ` +
-      `AND NOT EXISTS (SELECT 1 FROM ${table} \`o\` WHERE \`o\`.\`row_state\` IN (${alive}) AND \`o\`.\`delete_time\` IS NULL AND ${sameName}) ` +
-      `AND NOT EXISTS (SELECT 1 FROM ${table} \`o\` WHERE \`o\`.\`row_state\` = \`e\`.\`row_state\` AND \`o\`.\`delete_time\` IS NULL AND ${sameName} AND ${newer}) ` +
-      'ORDER BY `e`.`namespace`, `e`.`name` LIMIT ?',
-    [...parameters, identityLimit(limit)],
-  );
-  return rows.map(([uid, where, name, resourceVersion, evictTime]) => ({
-    uid: String(uid),
-    namespace: String(where),
-    name: String(name),
-    resourceVersion: String(resourceVersion),
-    evictTime: fromSqlTime(String(evictTime)),
-  }));
-}
-
-function inStates(states: readonly RowState[]): string {
-  return states.map(rowStateNumber).join(', ');
 }
 
 /** By the key of `update_time` alone, which ends with the primary key. */

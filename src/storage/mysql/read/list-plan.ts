@@ -8,7 +8,7 @@ import type { KindDefinition } from '../../../api/kind.ts';
 import { type LabelRequirement, type ListQuery, newestFirst, type Order, ordersOf } from '../../list-query.ts';
 import type { SqlSession } from '../pool.ts';
 import { NO_TIME } from '../schema/tables.ts';
-import { estimate } from './bounds.ts';
+import { countRows, estimate, rowsWithLabel } from './bounds.ts';
 import { labelMatch } from './conditions.ts';
 
 export type ListPlan = (
@@ -72,8 +72,7 @@ async function rarest(
 }
 
 function expectedOf(session: SqlSession, kind: KindDefinition, label: LabelRequirement): Promise<number> {
-  const match = labelMatch('l', label);
-  return estimate(session, `\`${kind.table}_labels\` \`l\` WHERE ${match.sql}`, match.parameters);
+  return estimate(session, rowsWithLabel(kind, labelMatch('l', label)));
 }
 
 async function shorterWalk(
@@ -93,8 +92,8 @@ async function isSmaller(
   namespace: string,
   label: LabelRequirement,
 ): Promise<boolean> {
-  const inNamespace = await estimate(session, `\`${kind.table}\` WHERE \`namespace\` = ?`, [namespace]);
-  return inNamespace <= (await expectedOf(session, kind, label));
+  const named = { from: `\`${kind.table}\` WHERE \`namespace\` = ?`, key: 'uid', parameters: [namespace] };
+  return (await estimate(session, named)) <= (await expectedOf(session, kind, label));
 }
 
 function begin(label: LabelRequirement, sorted: 'by-key' | 'afterwards'): ListPlan {
@@ -109,18 +108,7 @@ function isEquality(label: LabelRequirement): boolean {
   return label.operator === 'in' && label.values.length === 1;
 }
 
-async function countLabel(session: SqlSession, kind: KindDefinition, label: LabelRequirement): Promise<number> {
-  const match = labelMatch('l', label);
-  return count(session, `\`${kind.table}_labels\` \`l\` WHERE ${match.sql}`, match.parameters);
-}
-
 /** Up to one more than few. */
-async function count(
-  session: SqlSession,
-  from: string,
-  parameters: Parameters<SqlSession['query']>[1] = [],
-): Promise<number> {
-  const sql = `SELECT COUNT(*) FROM (SELECT 1 FROM ${from} LIMIT ${FEW + 1}) \`counted\``;
-  const [row] = await session.query(sql, parameters);
-  return Number(row?.[0]);
+async function countLabel(session: SqlSession, kind: KindDefinition, label: LabelRequirement): Promise<number> {
+  return countRows(session, rowsWithLabel(kind, labelMatch('l', label)), FEW + 1);
 }

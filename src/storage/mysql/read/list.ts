@@ -5,7 +5,8 @@ import { queryField } from '../../fields.ts';
 import { DEFAULT_LIMIT, type ListQuery, type Order, ordersOf } from '../../list-query.ts';
 import type { ListPage, StoredObject } from '../../metadata-storage.ts';
 import { decodeContinue, encodeContinue, identityLimit, objectLimit, type Position } from '../../page-limit.ts';
-import type { SqlParameter, SqlSession } from '../pool.ts';
+import type { SqlParameter } from '../parameters.ts';
+import type { SqlSession } from '../pool.ts';
 import { refuseWideAnnotations } from './bounds.ts';
 import { afterPosition, conditionOf, labelMatch, type OrderColumns, type SqlCondition } from './conditions.ts';
 import { alongOrder, type ListPlan, planList } from './list-plan.ts';
@@ -21,7 +22,8 @@ export async function listObjects(session: SqlSession, kind: KindDefinition, que
   const found = (await session.query(sql, [...parameters, limit + 1])).map(
     ([uid, ...values]): Position => ({ uid: String(uid), values: values as Position['values'] }),
   );
-  const page = await fitting(session, kind, found.slice(0, limit), query.bytes);
+  const most = Math.min(query.bytes ?? Number.POSITIVE_INFINITY, session.dialect.maxResultBytes);
+  const page = await fitting(session, kind, found.slice(0, limit), most);
   const last = page.at(-1);
   return {
     items: await readObjects(
@@ -40,9 +42,9 @@ async function fitting(
   session: SqlSession,
   kind: KindDefinition,
   found: readonly Position[],
-  most: number | undefined,
+  most: number,
 ): Promise<readonly Position[]> {
-  if (most === undefined || found.length <= 1) return found;
+  if (most === Number.POSITIVE_INFINITY || found.length <= 1) return found;
   const uids = repeatedUp(found.map(({ uid }) => uid));
   const rows = await session.query(
     `SELECT CAST(\`uid\` AS CHAR), OCTET_LENGTH(\`json\`) FROM \`${kind.table}\` WHERE \`uid\` IN (${marksFor(uids)})`,

@@ -21,10 +21,11 @@ import type { MysqlPool, SqlSession } from '../pool.ts';
 import type { TableNaming } from '../schema/table-naming.ts';
 import { readAggregate } from './aggregate.ts';
 import { exactly, hasName } from './conditions.ts';
-import { readChangedRows, readIdentities, readIncarnations, readTombstones } from './identities.ts';
+import { readChangedRows, readIdentities, readIncarnations } from './identities.ts';
 import { listObjects, readNamespaces } from './list.ts';
 import { readObject } from './object-reads.ts';
 import { readPositions } from './positions.ts';
+import { readTombstones } from './tombstones.ts';
 
 export class MysqlReads implements StorageReads, ChangeReads {
   readonly #pool: MysqlPool;

@@ -8,6 +8,7 @@ import { type RowState, rowStates } from '../../row.ts';
 import type { SqlSession } from '../pool.ts';
 import { fromSqlTime } from '../sql-time.ts';
 import type { SqlCondition } from './conditions.ts';
+import { readPairRows } from './pairs.ts';
 import { identified } from './row-keys.ts';
 
 /** JSON paths, as both servers write them, to leave out of the json. */
@@ -67,11 +68,7 @@ export async function readPairs(
   table: string,
   uids: readonly string[],
 ): Promise<ReadonlyMap<string, Pairs>> {
-  const marks = uids.map(() => '?').join(', ');
-  const rows = await session.query(
-    `SELECT \`obj_uid\`, \`key\`, \`value\` FROM \`${table}\` WHERE \`obj_uid\` IN (${marks}) ORDER BY \`obj_uid\`, \`key\``,
-    uids,
-  );
+  const rows = await readPairRows(session, table, uids);
   const own = rows.filter(([, key]) => !isNamedKey(String(key)));
   const entries = Map.groupBy(own, ([uid]) => String(uid));
   return new Map(

@@ -7,26 +7,23 @@
 // Testing it once per row, not once per column, spares the server from handling the large columns twice.
 // VALUES(column) is the one form that MySQL and MariaDB both accept.
 //
-// Every statement exists in a few sizes only, so that each is prepared once per connection. Pairs are put as one JSON
-// text: an object has a dozen, and a parameter for each of their parts costs this side more than the rest of the row.
+// Every statement exists in a few sizes only, so that each is prepared once per connection.
 import type { KindDefinition } from '../../../api/kind.ts';
 import { type RowState, rowStates } from '../../row.ts';
-import { KEY_LENGTH, LABEL_VALUE_LENGTH, UID_LENGTH } from './tables.ts';
+import type { Dialect } from '../dialect.ts';
+import { type PairInsert, type PairTable, pairInsert, wider } from './pair-inserts.ts';
+import { LABEL_VALUE_LENGTH } from './tables.ts';
 
 /** SQL text for a number of rows. */
 export type SizedStatement = (rows: number) => string;
 
 export interface PairStatements {
-  /** obj_uid, key, value of the given objects. */
-  readonly select: SizedStatement;
+  readonly table: string;
   readonly remove: SizedStatement;
-  /**
-   * Of any number of pairs, none of which is there. The one parameter is the JSON of
-   * `[[uid, [[key, value], ...], creation time], ...]`.
-   */
-  readonly add: string;
+  /** Of any number of pairs, none of which is there. */
+  readonly add: PairInsert;
   /** The same for pairs of which some may be there. */
-  readonly put: string;
+  readonly put: PairInsert;
   /** Sets the creation time of all labels of an object, which the original does not write; undefined for annotations. */
   readonly date: string | undefined;
 }
@@ -87,8 +84,8 @@ const fixedColumns = [
 ] as const;
 const endColumns = ['evict_time', 'delete_time', 'evict_request_time', 'row_state', 'res_version'] as const;
 
-/** Order of the parameters of one row of `insert`, `write` and `finish`. */
-function parameterColumns(kind: KindDefinition): readonly string[] {
+/** Order of the parameters of one row of `insert`, `write` and `finish`: every column but `delete_reason`. */
+export function rowColumnNames(kind: KindDefinition): readonly string[] {
   return [...fixedColumns, ...kind.indexes.flat().map((column) => column.name), ...endColumns];
 }
 
@@ -106,7 +103,7 @@ const finishExpressions: Readonly<Record<string, string>> = {
 };
 
 function checkedAssignments(kind: KindDefinition, expressions: Readonly<Record<string, string>>): string {
-  const assignments = parameterColumns(kind)
+  const assignments = rowColumnNames(kind)
     .filter((column) => column !== 'uid' && column !== 'row_state')
     .map((column) => `\`${column}\` = ${expressions[column] ?? `VALUES(\`${column}\`)`}`);
   const state = expressions['row_state'] ?? 'VALUES(`row_state`)';
@@ -128,50 +125,22 @@ function sized(build: SizedStatement): SizedStatement {
   };
 }
 
-/**
- * A column of JSON_TABLE. It has to be wider than the column that takes the value: MariaDB cuts what does not fit without
- * a word, and then the other one refuses it.
- */
-const fromJson = (column: string, type: string, path: string): string =>
-  `\`${column}\` ${type} PATH '${path}' ERROR ON ERROR`;
-const wider = (length: number): string => `VARCHAR(${length + 1})`;
-
-interface PairTable {
-  readonly name: string;
-  /** SQL type that holds more than any value. */
-  readonly value: string;
-  /** Whether it has the time when the object was created. */
-  readonly timed: boolean;
-}
-
-function pairStatements({ name: table, value, timed }: PairTable): PairStatements {
-  const columns = `\`obj_uid\`, \`key\`, \`value\`${timed ? ', `obj_create_time`' : ''}`;
-  const pair = [fromJson('key', wider(KEY_LENGTH), '$[0]'), fromJson('value', value, '$[1]')];
-  const parts = [
-    fromJson('obj_uid', wider(UID_LENGTH), '$[0]'),
-    `NESTED PATH '$[1][*]' COLUMNS (${pair.join(', ')})`,
-    ...(timed ? [fromJson('obj_create_time', 'VARCHAR(32)', '$[2]')] : []),
-  ];
-  const add =
-    `INSERT INTO \`${table}\` (${columns}) ` +
-    `SELECT ${columns} FROM JSON_TABLE(?, '$[*]' COLUMNS (${parts.join(', ')})) AS \`pairs\``;
+function pairStatements(pairs: PairTable, how: Dialect['pairInsert']): PairStatements {
+  const { name: table, timed } = pairs;
   return {
-    select: sized(
-      (rows) =>
-        `SELECT \`obj_uid\`, \`key\`, \`value\` FROM \`${table}\` WHERE \`obj_uid\` IN (${repeated('?', rows)})`,
-    ),
+    table,
     // OR of equalities: both servers turn it into lookups by primary key, which not both do for row constructors.
     remove: sized(
       (rows) => `DELETE FROM \`${table}\` WHERE ${repeated('(`obj_uid` = ? AND `key` = ?)', rows, ' OR ')}`,
     ),
-    add,
-    put: `${add} ON DUPLICATE KEY UPDATE \`${table}\`.\`value\` = VALUES(\`value\`)`,
+    add: pairInsert(pairs, '', how),
+    put: pairInsert(pairs, ` ON DUPLICATE KEY UPDATE \`${table}\`.\`value\` = VALUES(\`value\`)`, how),
     date: timed ? `UPDATE \`${table}\` SET \`obj_create_time\` = ? WHERE \`obj_uid\` = ?` : undefined,
   };
 }
 
-function build(kind: KindDefinition): KindStatements {
-  const columns = parameterColumns(kind);
+function build(kind: KindDefinition, how: Dialect['pairInsert']): KindStatements {
+  const columns = rowColumnNames(kind);
   const values = `(${repeated('?', columns.length)})`;
   const insert: SizedStatement = (rows) =>
     `INSERT INTO \`${kind.table}\` (${columns.map((column) => `\`${column}\``).join(', ')}) ` +
@@ -187,8 +156,8 @@ function build(kind: KindDefinition): KindStatements {
         `SELECT \`uid\`, CAST(\`res_version\` AS CHAR), ${STATE_SQL}, \`labels_hash\`, \`annotations_hash\`, ${FOREIGN_SQL}, \`object_uid\` ` +
         `FROM \`${kind.table}\` WHERE \`uid\` IN (${repeated('?', rows)}) FOR UPDATE`,
     ),
-    labels: pairStatements({ name: `${kind.table}_labels`, value: wider(LABEL_VALUE_LENGTH), timed: true }),
-    annotations: pairStatements({ name: `${kind.table}_annotations`, value: 'LONGTEXT', timed: false }),
+    labels: pairStatements({ name: `${kind.table}_labels`, value: wider(LABEL_VALUE_LENGTH), timed: true }, how),
+    annotations: pairStatements({ name: `${kind.table}_annotations`, value: 'LONGTEXT', timed: false }, how),
   };
 }
 
@@ -197,12 +166,15 @@ export function quoted(name: string): string {
   return `\`${name.replaceAll('`', '``')}\``;
 }
 
-const cache = new Map<KindDefinition, KindStatements>();
+const caches: Readonly<Record<Dialect['pairInsert'], Map<KindDefinition, KindStatements>>> = {
+  json: new Map(),
+  rows: new Map(),
+};
 
-export function statementsFor(kind: KindDefinition): KindStatements {
-  const cached = cache.get(kind);
+export function statementsFor(kind: KindDefinition, { pairInsert: how }: Dialect): KindStatements {
+  const cached = caches[how].get(kind);
   if (cached !== undefined) return cached;
-  const statements = build(kind);
-  cache.set(kind, statements);
+  const statements = build(kind, how);
+  caches[how].set(kind, statements);
   return statements;
 }

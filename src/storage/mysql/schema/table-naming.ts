@@ -5,6 +5,7 @@ import type { TableNames, TableNamesSetting } from '../../../kinds/kind-names.ts
 import { kindsUnder, kindUnder } from '../../../kinds/kinds.ts';
 import { readGate } from '../gate.ts';
 import type { SqlSession } from '../pool.ts';
+import { presentTables } from './present-tables.ts';
 
 export class TableNaming {
   #names: TableNames | undefined;
@@ -15,19 +16,20 @@ export class TableNaming {
     return this.#names === undefined ? kind : kindUnder(kind, this.#names);
   }
 
+  get isKnown(): boolean {
+    return this.#names !== undefined;
+  }
+
   /** Asks again: the database may have been made anew. */
-  forget(): void {
-    this.#names = undefined;
+  async renew(session: SqlSession): Promise<void> {
+    this.#names = (await readGate(session)).tableNames;
   }
 }
 
 /** For a migration: as the database has them, else as they are set; a new database gets those of the newer original. */
 export async function resolveTableNames(session: SqlSession, setting: TableNamesSetting): Promise<TableNames> {
   if (setting !== 'auto') return setting;
-  const rows = await session.query(
-    'SELECT `table_name` FROM `information_schema`.`tables` WHERE `table_schema` = DATABASE()',
-  );
-  const present = new Set(rows.map(([name]) => String(name)));
+  const present = await presentTables(session, ['ingester_gate']);
   const noted = present.has('ingester_gate') ? await notedNames(session) : undefined;
   return noted ?? namesFound(present);
 }

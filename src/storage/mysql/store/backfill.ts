@@ -7,7 +7,8 @@ import { parseLossless } from '../../../base/lossless-json.ts';
 import { columnValues } from '../../columns.ts';
 import { namedPairs } from '../../owners.ts';
 import type { ObjectRow } from '../../row.ts';
-import type { SqlParameter, SqlRow, SqlSession } from '../pool.ts';
+import type { SqlParameter } from '../parameters.ts';
+import type { SqlRow, SqlSession } from '../pool.ts';
 import { pageEnd } from '../read/page-end.ts';
 import { statementsFor } from '../schema/statements.ts';
 import { type PairChange, writePairs } from './pair-writer.ts';
@@ -51,7 +52,7 @@ export async function backfillPage(
   for (const { uid, wanted } of differing) {
     await session.execute(`UPDATE \`${kind.table}\` SET ${assignments} WHERE \`uid\` = ?`, [...wanted, uid]);
   }
-  const { labels, annotations } = statementsFor(kind);
+  const { labels, annotations } = statementsFor(kind, session.dialect);
   const repaired = [
     ...(await writePairs(
       session,

@@ -1,7 +1,7 @@
 // Writes the objects of one batch inside one transaction and knows the outcome of each.
 //
-// How the outcomes are known. First the rows that exist are locked and read, in the order of their keys, so that
-// writers never wait in a circle. A locked row cannot change, so comparing it with the write gives the outcome before
+// How the outcomes are known. First the rows that exist are locked and read, of all kinds, in the order of their keys, so
+// that writers never wait in a circle. A locked row cannot change, so comparing it with the write gives the outcome before
 // anything is written: stale and unchanged ones are left out. A row that was not there is inserted by a plain INSERT,
 // which fails if another writer was faster; then the transaction starts over and finds the row. A row that was there is
 // upserted under the version check, which must count two affected rows for each: were the comparison here and the check
@@ -16,7 +16,7 @@ import type { TableNaming } from '../schema/table-naming.ts';
 import { toSqlTime } from '../sql-time.ts';
 import { addPairs, type PairChange, writePairs } from './pair-writer.ts';
 import { type PendingWrite, parametersFor } from './pending-write.ts';
-import { type Placed, place } from './placement.ts';
+import { type LockedRows, lockRows, type Placed, place } from './placement.ts';
 
 const MAIN_ROWS = 64;
 
@@ -43,12 +43,20 @@ export async function writeBatch(
   const byKind = [...Map.groupBy(writes, ({ row }) => row.kind)].sort(([left], [right]) =>
     compare(left.table, right.table),
   );
+  const locked: {
+    readonly kind: KindDefinition;
+    readonly writes: readonly PendingWrite[];
+    readonly rows: LockedRows;
+  }[] = [];
   for (const [kind, ofKind] of byKind) {
     const sorted = ofKind.toSorted((left, right) => compare(left.row.uid, right.row.uid));
     const named = (await naming?.of(session, kind)) ?? kind;
-    const placed = await place(session, named, sorted);
+    locked.push({ kind: named, writes: sorted, rows: await lockRows(session, named, sorted) });
+  }
+  for (const { kind: named, writes: sorted, rows } of locked) {
+    const placed = await place(session, named, sorted, rows);
     const at = now();
-    await writePlaced(session, statementsFor(named), placed, at);
+    await writePlaced(session, statementsFor(named, session.dialect), placed, at);
     const repeated = placed.filter((one) => outcomeOf(one) === 'unchanged' && isRepeated(one.write));
     await noteAgain(session, named, repeated, at);
     for (const one of placed) outcomes.set(one.write, outcomeOf(one));

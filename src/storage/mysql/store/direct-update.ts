@@ -49,7 +49,7 @@ export async function updateMetadata(
       key,
     ],
   );
-  const statements = statementsFor(kind);
+  const statements = statementsFor(kind, session.dialect);
   await writePairs(session, statements.labels, [{ uid: key, pairs: labels, extra: [String(row?.[3])] }]);
   await writePairs(session, statements.annotations, [{ uid: key, pairs: next.annotations, extra: [] }]);
   return next.resourceVersion;

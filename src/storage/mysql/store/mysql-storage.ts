@@ -1,5 +1,4 @@
 import type { KindDefinition } from '../../../api/kind.ts';
-import { IMMUTABLE_ANNOTATION } from '../../../api/names.ts';
 import { type Clock, sleep } from '../../../base/clock.ts';
 import type { Tracer } from '../../../base/tracing.ts';
 import type { Watchdog } from '../../../base/watchdog.ts';
@@ -37,17 +36,16 @@ import { type ParameterValues, QueryTemplates, type TemplatePage } from '../../q
 import type { ObjectRow } from '../../row.ts';
 import { CLUSTERS_TABLE, OwnCluster, refuseOther } from '../clusters.ts';
 import { Calls } from '../deadline.ts';
-import { type Closing, checkReadable, closeGate, openGate, passGate } from '../gate.ts';
+import { type Closing, checkReadable, closeGate, openGate, passGate, passing, waitUntilClosed } from '../gate.ts';
 import { type MysqlOptions, MysqlPool, READ_TIMEOUT_MS, type SqlSession } from '../pool.ts';
 import { MysqlReads } from '../read/mysql-reads.ts';
 import { writePosition } from '../read/positions.ts';
 import { IS_OF, keyOf } from '../read/row-keys.ts';
-import { FOREIGN_SQL, OWN_UPDATE_SQL, rowStateNumber, STATE_SQL } from '../schema/statements.ts';
+import { presentTables } from '../schema/present-tables.ts';
 import { TableNaming } from '../schema/table-naming.ts';
-import { REASON_LENGTH, SYSTEM_TABLES, tablesOf } from '../schema/tables.ts';
+import { SYSTEM_TABLES, tablesOf } from '../schema/tables.ts';
 import { readServerHistory, type ServerHistory } from '../server-history.ts';
 import { refuseOldServer } from '../server-version.ts';
-import { toSqlTime } from '../sql-time.ts';
 import { backfillPage } from './backfill.ts';
 import { type BatchOptions, writeBatch } from './batch-writer.ts';
 import { CommitTimes } from './commit-times.ts';
@@ -55,6 +53,7 @@ import { tracedCommit, withOrigin } from './commit-traces.ts';
 import { deleteCollection } from './delete-collection.ts';
 import { updateMetadata } from './direct-update.ts';
 import { GroupCommit } from './group-commit.ts';
+import { markMissedDelete } from './missed-delete.ts';
 import { type Ending, type PendingWrite, pendingWrite } from './pending-write.ts';
 import { removeRow } from './placement.ts';
 
@@ -144,7 +143,12 @@ export class MysqlMetadataStorage implements MetadataStorage {
       commit: (writes) =>
         times.around(writes, (at) =>
           tracedCommit(observers.tracer, writes, () =>
-            this.#observed(writes.length, () => this.#gated((session) => this.#writeBatch(session, writes, at))),
+            this.#observed(writes.length, () =>
+              this.#gated(
+                (session) => this.#writeBatch(session, writes, at),
+                () => this.#refuseOld(writes),
+              ),
+            ),
           ),
         ),
       lanes: Math.max(1, Math.min(LANES, options.maxOpenConns - 1)),
@@ -318,8 +322,9 @@ export class MysqlMetadataStorage implements MetadataStorage {
     return new MysqlReads(this.#pool, this.#naming, this.#own, signal);
   }
 
-  closeGate(holder: string, reason: string): Promise<void> {
-    return this.#pool.transaction((session) => closeGate(session, holder, reason));
+  async closeGate(holder: string, reason: string): Promise<void> {
+    await this.#pool.transaction((session) => closeGate(session, holder, reason));
+    await waitUntilClosed(this.#pool, this.#clock);
   }
 
   openGate(holder: string): Promise<void> {
@@ -328,13 +333,7 @@ export class MysqlMetadataStorage implements MetadataStorage {
 
   async check(kinds: readonly KindDefinition[]): Promise<void> {
     await this.#pool.read(refuseOldServer);
-    const present = await this.#pool.read((session) =>
-      session.query('SELECT `table_name` FROM `information_schema`.`tables` WHERE `table_schema` = DATABASE()'),
-    );
-    const names = new Set(present.map(([name]) => String(name)));
-    this.#naming.forget();
-    const named = names.has('ingester_gate') ? await this.#pool.read((session) => this.#named(session, kinds)) : kinds;
-    const missing = [...named.flatMap(tablesOf), ...SYSTEM_TABLES, CLUSTERS_TABLE].filter((table) => !names.has(table));
+    const missing = await this.#pool.read((session) => this.#missingTables(session, kinds));
     if (missing.length > 0) {
       const more = missing.length > 3 ? ', ...' : '';
       throw new StorageSchemaMissingError(
@@ -373,14 +372,29 @@ export class MysqlMetadataStorage implements MetadataStorage {
     await settled;
   }
 
-  /** One transaction, which cannot begin while the gate is closed. */
-  #gated<T>(work: (session: SqlSession) => Promise<T>): Promise<T> {
+  async #missingTables(session: SqlSession, kinds: readonly KindDefinition[]): Promise<readonly string[]> {
+    const beside = [...SYSTEM_TABLES, CLUSTERS_TABLE];
+    const present = await presentTables(session, beside);
+    const hasGate = present.has('ingester_gate');
+    if (hasGate) await this.#naming.renew(session);
+    const named = hasGate ? await this.#named(session, kinds) : kinds;
+    const wanted = [...named.flatMap(tablesOf), ...beside];
+    return wanted.filter((table) => !present.has(table));
+  }
+
+  /** One transaction, which writes nothing while the gate is closed. `onPassed` may still refuse it. */
+  #gated<T>(work: (session: SqlSession) => Promise<T>, onPassed: () => void = () => undefined): Promise<T> {
     return this.#watched(async () => {
       const onClosing = (closing: Closing): void => this.#noteClosing(closing);
       const pass = { lent: this.#gateHolder, cluster: await this.#own.identity(), onClosing };
-      return this.#pool.transaction(async (session) => {
-        await passGate(session, pass);
-        return work(session);
+      // Inside a transaction the question would be one to the server of the gate, and come before the locks.
+      if (!this.#naming.isKnown) await this.#pool.read((session) => this.#naming.renew(session));
+      return this.#pool.transaction((session) => {
+        const passed = async (): Promise<void> => {
+          await passGate(session, pass);
+          onPassed();
+        };
+        return passing(session, passed, work);
       });
     });
   }
@@ -410,13 +424,16 @@ export class MysqlMetadataStorage implements MetadataStorage {
   }
 
   /** Called after the gate was passed. */
-  async #writeBatch(
+  #refuseOld(writes: readonly PendingWrite[]): void {
+    const isOld = ({ closing = this.#firstClosing }: PendingWrite): boolean => closing !== this.#closing;
+    if (this.#gateHolder === undefined && writes.some(isOld)) throw new GateMovedError();
+  }
+
+  #writeBatch(
     session: SqlSession,
     writes: readonly PendingWrite[],
     times: Pick<BatchOptions, 'now' | 'isRepeated'>,
   ): Promise<readonly WriteOutcome[]> {
-    const isOld = ({ closing = this.#firstClosing }: PendingWrite): boolean => closing !== this.#closing;
-    if (this.#gateHolder === undefined && writes.some(isOld)) throw new GateMovedError();
     const onTaken = ({ row }: PendingWrite, key: string): void => this.#observers.onKeyTaken?.(row, key);
     return writeBatch(session, writes, { naming: this.#naming, onTaken, ...times });
   }
@@ -445,41 +462,4 @@ export async function replaceRow(
   await removeRow(session, kind, key);
   await writeBatch(session, [{ ...write, row: { ...write.row, key } }], { now });
   return 'updated';
-}
-
-// The end of an object that left the API server unguarded: its final state was not seen, so the stored state is kept.
-
-const IMMUTABLE_SQL = `JSON_UNQUOTE(JSON_EXTRACT(\`json\`, '$.metadata.annotations."${IMMUTABLE_ANNOTATION}"'))`;
-
-/** Decides on the locked row, so that a state that arrives at the same time is either seen or comes after. */
-export async function markMissedDelete(
-  session: SqlSession,
-  kind: KindDefinition,
-  { uid, resourceVersion, keptBefore }: MissedDelete,
-  { at, now, reason }: { readonly at: Date; readonly now: () => string; readonly reason: string },
-): Promise<WriteOutcome> {
-  const key = await keyOf(session, kind, uid);
-  const [stored] = await session.query(
-    `SELECT CAST(\`res_version\` AS CHAR), ${STATE_SQL}, \`create_time\` < ?, ${FOREIGN_SQL}, ${IMMUTABLE_SQL} FROM \`${kind.table}\` WHERE ${IS_OF} FOR UPDATE`,
-    [keptBefore === undefined ? null : toSqlTime(keptBefore.toISOString()), key, uid],
-  );
-  if (stored === undefined) return 'unchanged';
-  if (BigInt(String(stored[0])) > BigInt(resourceVersion)) return 'stale';
-  const evicting = Number(stored[1]) === rowStateNumber('evicting');
-  if (!evicting && Number(stored[1]) !== rowStateNumber('live')) return 'unchanged';
-  // The original archives objects without a word in its row.
-  const archived = Number(stored[3]) === 1 && (kind.immutable || stored[4] === 'true');
-  const kept = evicting || archived || Number(stored[2]) === 1;
-  const [state, time] = kept ? (['evicted', 'evict_time'] as const) : (['deleted', 'delete_time'] as const);
-  const noted = now();
-  await session.execute(
-    `UPDATE \`${kind.table}\` SET \`row_state\` = ?, \`${time}\` = ?, ${OWN_UPDATE_SQL}, \`delete_reason\` = ? WHERE \`uid\` = ?`,
-    [rowStateNumber(state), toSqlTime(at.toISOString()), noted, noted, cut(reason), key],
-  );
-  return 'updated';
-}
-
-/** VARCHAR counts characters, not UTF-16 units. */
-function cut(reason: string): string {
-  return Array.from(reason).slice(0, REASON_LENGTH).join('');
 }

@@ -1,27 +1,17 @@
 // Labels and annotations of new objects are added as they are. Those of others are written as differences: read in one
 // query for the whole batch, then only what changed is removed or put. The main rows are locked by then, so no other
 // writer touches these pairs.
-import { chunks, padded, piecesOfBytes, refuseTooLarge, statementBytes, statementSizes } from '../chunks.ts';
+import { chunks, statementBytes } from '../chunks.ts';
 import type { SqlSession } from '../pool.ts';
+import { readPairRows } from '../read/pairs.ts';
+import type { ObjectPairs, Statement } from '../schema/pair-inserts.ts';
 import type { PairStatements } from '../schema/statements.ts';
-
-type Pair = readonly [key: string, value: string];
 
 /** At most, on the wire. */
 const BYTES_PER_CHARACTER = 3;
 
-export interface PairChange {
-  readonly uid: string;
-  /** What there shall be, and nothing else. */
-  readonly pairs: readonly Pair[];
-  /** What the table has in each row beyond the pair: the creation time of the object for labels, nothing for annotations. */
-  readonly extra: readonly string[];
-}
-
-export interface NewPairs extends PairChange {
-  /** JSON of the pairs. */
-  readonly text: string;
-}
+/** The pairs that an object shall have, and no other. */
+export type PairChange = Omit<ObjectPairs, 'text'>;
 
 const REMOVE_ROWS = 64;
 const ER_DUP_ENTRY = 1062;
@@ -30,10 +20,10 @@ const ER_DUP_ENTRY = 1062;
 export async function addPairs(
   session: SqlSession,
   statements: PairStatements,
-  added: readonly NewPairs[],
+  added: readonly ObjectPairs[],
 ): Promise<void> {
   try {
-    for (const json of statementTexts(session, added)) await session.execute(statements.add, [json]);
+    await executeAll(session, statements.add(session, added));
   } catch (error) {
     if (!isDuplicate(error)) throw error;
     // Some are: a main row was removed by hand without them. Or two keys are one to the server: it ignores spaces at
@@ -60,7 +50,7 @@ export async function writePairs(
     for (const key of before?.keys() ?? []) removed.push([change.uid, key]);
   }
   await remove(session, statements, removed);
-  await putAll(session, statements, put);
+  await executeAll(session, statements.put(session, put));
   return new Set([...put.map(({ uid }) => uid), ...removed.map(([uid]) => uid)]);
 }
 
@@ -77,22 +67,8 @@ async function remove(
   for (const chunk of chunks(removed, limits)) await session.execute(statements.remove(chunk.length), chunk.flat());
 }
 
-async function putAll(session: SqlSession, statements: PairStatements, changes: readonly PairChange[]): Promise<void> {
-  const put = changes.map(({ uid, pairs, extra }) => ({ uid, text: JSON.stringify(pairs), extra }));
-  for (const json of statementTexts(session, put)) await session.execute(statements.put, [json]);
-}
-
-/** What the statements take, one by one: none is larger than the server accepts. */
-function* statementTexts(session: SqlSession, objects: readonly Omit<NewPairs, 'pairs'>[]): Generator<string> {
-  const texts = objects.map(({ uid, text, extra }) => {
-    const rest = extra.map((value) => `,${JSON.stringify(value)}`).join('');
-    return `[${JSON.stringify(uid)},${text}${rest}]`;
-  });
-  const limits = { bytesOf: (text: string) => Buffer.byteLength(text), maxBytes: statementBytes(session) };
-  for (const piece of piecesOfBytes(texts, limits)) {
-    refuseTooLarge(session, limits.bytesOf(piece[0] ?? ''));
-    yield `[${piece.join(',')}]`;
-  }
+async function executeAll(session: SqlSession, statements: Iterable<Statement>): Promise<void> {
+  for (const { sql, parameters } of statements) await session.execute(sql, parameters);
 }
 
 /** Only the statement is undone; the transaction goes on. */
@@ -107,12 +83,9 @@ async function readStored(
 ): Promise<ReadonlyMap<string, Map<string, string>>> {
   const uids = changes.map(({ uid }) => uid);
   const stored = new Map<string, Map<string, string>>();
-  for (const chunk of chunks(uids, { bytesOf: () => 1, maxBytes: Infinity, maxRows: statementSizes[0] })) {
-    const parameters = padded(chunk);
-    for (const [uid, key, value] of await session.query(statements.select(parameters.length), parameters)) {
-      const pairs = stored.get(String(uid)) ?? new Map<string, string>();
-      stored.set(String(uid), pairs.set(String(key), String(value)));
-    }
+  for (const [uid, key, value] of await readPairRows(session, statements.table, uids)) {
+    const pairs = stored.get(String(uid)) ?? new Map<string, string>();
+    stored.set(String(uid), pairs.set(String(key), String(value)));
   }
   return stored;
 }

@@ -3,7 +3,7 @@ import { sortedByKey } from '../../../base/json.ts';
 import type { TraceSpan } from '../../../base/tracing.ts';
 import { indexedColumns, storableDate } from '../../columns.ts';
 import type { ObjectRow, RowState } from '../../row.ts';
-import type { SqlParameter } from '../pool.ts';
+import type { SqlParameter } from '../parameters.ts';
 import { rowStateNumber } from '../schema/statements.ts';
 import { toSqlTime } from '../sql-time.ts';
 

@@ -7,9 +7,12 @@
 // then has a row under its own uid, which it can always have.
 import type { KindDefinition } from '../../../api/kind.ts';
 import { padded } from '../chunks.ts';
+import type { Dialect } from '../dialect.ts';
+import type { SqlParameter } from '../parameters.ts';
 import type { SqlSession } from '../pool.ts';
+import { readPairRows } from '../read/pairs.ts';
 import { otherKeys } from '../read/row-keys.ts';
-import { FOREIGN_SQL, rowStateNumber, STATE_SQL, statementsFor } from '../schema/statements.ts';
+import { FOREIGN_SQL, rowColumnNames, rowStateNumber, STATE_SQL, statementsFor } from '../schema/statements.ts';
 import { tablesOf } from '../schema/tables.ts';
 import { fromSqlTime, toSqlTime } from '../sql-time.ts';
 import type { PendingWrite } from './pending-write.ts';
@@ -34,45 +37,62 @@ export interface Placed {
   readonly taken?: string;
 }
 
+/** The rows that objects might have, locked. */
+export interface LockedRows {
+  readonly byKey: ReadonlyMap<string, LockedRow>;
+  /** Of the objects whose rows have another key than their uid, as it was when they were found: the key by uid. */
+  readonly keys: ReadonlyMap<string, string>;
+}
+
+export async function lockRows(
+  session: SqlSession,
+  kind: KindDefinition,
+  writes: readonly PendingWrite[],
+): Promise<LockedRows> {
+  const keyed = writes.flatMap(({ row }) => (row.key === undefined ? [] : [row.key]));
+  const rows = await lockKeys(session, kind, [...writes.map(({ row }) => row.uid), ...keyed]);
+  const others = writes.filter((write) => !isOwn(write, rows)).map(({ row }) => row.uid);
+  const keys = await otherKeys(session, kind, others);
+  // A row that has the uid of a new object as its key has to move to that of its own object.
+  const squatters = others.map((uid) => rows.get(uid)?.objectUid).filter((uid) => uid !== undefined);
+  const unlocked = [...keys.values(), ...squatters].filter((key) => !rows.has(key));
+  return { byKey: new Map([...rows, ...(await lockKeys(session, kind, unlocked))]), keys };
+}
+
 export async function place(
   session: SqlSession,
   kind: KindDefinition,
   writes: readonly PendingWrite[],
+  { byKey, keys }: LockedRows,
 ): Promise<readonly Placed[]> {
-  const keyed = writes.flatMap(({ row }) => (row.key === undefined ? [] : [row.key]));
-  const rows = await lockRows(session, kind, [...writes.map(({ row }) => row.uid), ...keyed]);
-  const isOwn = ({ row }: PendingWrite): boolean => hasObject(rows.get(row.uid), undefined);
-  const keys = await otherKeys(
-    session,
-    kind,
-    writes.filter((write) => !isOwn(write)).map(({ row }) => row.uid),
-  );
-  const unlocked = [...keys.values()].filter((key) => !rows.has(key));
-  const all = new Map([...rows, ...(await lockRows(session, kind, unlocked))]);
   const placed: Placed[] = [];
   for (const write of writes) {
     const { uid } = write.row;
     const moved = keys.get(uid);
-    if (isOwn(write)) placed.push({ write, key: uid, stored: all.get(uid) });
-    else if (moved !== undefined && hasObject(all.get(moved), uid))
-      placed.push({ write, key: moved, stored: all.get(moved) });
-    else placed.push(await placeNew(session, kind, write, all));
+    if (isOwn(write, byKey)) placed.push({ write, key: uid, stored: byKey.get(uid) });
+    else if (moved !== undefined && hasObject(byKey.get(moved), uid))
+      placed.push({ write, key: moved, stored: byKey.get(moved) });
+    else placed.push(await placeNew(session, kind, write, byKey));
   }
   return placed;
+}
+
+function isOwn({ row }: PendingWrite, rows: LockedRows['byKey']): boolean {
+  return hasObject(rows.get(row.uid), undefined);
 }
 
 function hasObject(row: LockedRow | undefined, objectUid: string | undefined): boolean {
   return row !== undefined && row.objectUid === objectUid;
 }
 
-async function lockRows(
+async function lockKeys(
   session: SqlSession,
   kind: KindDefinition,
   keys: readonly string[],
-): Promise<ReadonlyMap<string, LockedRow>> {
+): Promise<LockedRows['byKey']> {
   if (keys.length === 0) return new Map();
   const parameters = padded(keys);
-  const rows = await session.query(statementsFor(kind).lock(parameters.length), parameters);
+  const rows = await session.query(statementsFor(kind, session.dialect).lock(parameters.length), parameters);
   return new Map(
     rows.map(([key, resourceVersion, state, labelsHash, annotationsHash, foreign, objectUid]) => [
       String(key),
@@ -111,6 +131,44 @@ async function placeNew(
 
 /** An object that was told the uid of this one for its key gives it up: a uid is first of all that of its own object. */
 async function moveRow(session: SqlSession, kind: KindDefinition, from: string, to: string): Promise<void> {
+  await movers[session.dialect.keys](session, kind, from, to);
+}
+
+const movers: Readonly<Record<Dialect['keys'], typeof moveRow>> = { changed: changeKey, copied: copyRow };
+
+/** Where the key says which server has the row, the row is written anew. */
+async function copyRow(session: SqlSession, kind: KindDefinition, from: string, to: string): Promise<void> {
+  const [row = []] = await session.query(
+    `SELECT ${rowColumns(kind).join(', ')} FROM \`${kind.table}\` WHERE \`uid\` = ?`,
+    [from],
+  );
+  const pairs = await Promise.all(
+    (['labels', 'annotations'] as const).map((part) => readPairRows(session, `${kind.table}_${part}`, [from])),
+  );
+  const createTime = String(row[0]);
+  await removeRow(session, kind, from);
+  const columns = rowColumns(kind);
+  await session.execute(
+    `INSERT INTO \`${kind.table}\` (\`uid\`, ${columns.join(', ')}) VALUES (?, ${columns.map(() => '?').join(', ')})`,
+    [to, ...(row as readonly SqlParameter[])],
+  );
+  const { labels, annotations } = statementsFor(kind, session.dialect);
+  for (const [statements, rows, extra] of [
+    [labels, pairs[0] ?? [], [createTime]],
+    [annotations, pairs[1] ?? [], []],
+  ] as const) {
+    const object = { uid: to, pairs: rows.map(([, key, value]) => [String(key), String(value)] as const), extra };
+    for (const { sql, parameters } of statements.add(session, [object])) await session.execute(sql, parameters);
+  }
+}
+
+/** All but the key and whose row it is; the creation time first. */
+function rowColumns(kind: KindDefinition): readonly string[] {
+  const others = rowColumnNames(kind).filter((name) => !['uid', 'object_uid', 'create_time'].includes(name));
+  return ['create_time', ...others, 'delete_reason'].map((name) => `\`${name}\``);
+}
+
+async function changeKey(session: SqlSession, kind: KindDefinition, from: string, to: string): Promise<void> {
   const [main = kind.table, ...pairs] = tablesOf(kind);
   await session.execute(`UPDATE \`${main}\` SET \`uid\` = ?, \`object_uid\` = NULL WHERE \`uid\` = ?`, [to, from]);
   for (const table of pairs)

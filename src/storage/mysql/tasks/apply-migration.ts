@@ -1,5 +1,6 @@
 // One migration, statement by statement.
-import { closeGate } from '../gate.ts';
+import { systemClock } from '../../../base/clock.ts';
+import { closeGate, waitUntilClosed } from '../gate.ts';
 import { enter, type LedgerEntry, noteApplied, noteStatement } from '../schema/ledger.ts';
 import type { Migration, SchemaStep } from '../schema/migration-files.ts';
 import type { MigrationConnection } from './migration-connection.ts';
@@ -34,7 +35,10 @@ export async function applyMigration(
 ): Promise<void> {
   const { name, checksum, statements, version } = migration;
   if (entry === undefined) await enter(connection, name, checksum);
-  if (version?.gate === 'closed') await keepWritersOut(connection, version, `${holder}: ${name}`, holder);
+  if (version?.gate === 'closed') {
+    await keepWritersOut(connection, version, `${holder}: ${name}`, holder);
+    await waitUntilClosed({ read: (work) => work(connection) }, systemClock);
+  }
   const begun = entry?.uncertain === true ? entry.done : undefined;
   for (const [index, statement] of statements.entries()) {
     if (index < (entry?.done ?? 0)) continue;

@@ -7,6 +7,7 @@ import { SchemaNewerError, StorageSchemaMissingError } from '../../errors.ts';
 import { type SchemaRange, supportedSchema } from '../../schema-range.ts';
 import type { MysqlAccess } from '../access.ts';
 import { readGate } from '../gate.ts';
+import { refuseLacking } from '../lacking.ts';
 import { translateMysqlError } from '../mysql-errors.ts';
 import type { SqlRow } from '../pool.ts';
 import { pageEnd } from '../read/page-end.ts';
@@ -48,6 +49,7 @@ export class CloneSource {
       throw error instanceof CodedError ? error : translateMysqlError(error, access.database, 'clone');
     });
     try {
+      refuseLacking(connection.dialect, 'clone');
       await connection.run('SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ');
       await connection.run('SET SESSION TRANSACTION READ ONLY');
       await connection.run('START TRANSACTION READ ONLY, WITH CONSISTENT SNAPSHOT');

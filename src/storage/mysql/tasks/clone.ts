@@ -8,7 +8,8 @@ import { kindUnder } from '../../../kinds/kinds.ts';
 import { rowStates } from '../../row.ts';
 import type { MysqlAccess } from '../access.ts';
 import { readGate } from '../gate.ts';
-import type { SqlParameter, SqlRow, SqlSession } from '../pool.ts';
+import type { SqlParameter } from '../parameters.ts';
+import type { SqlRow, SqlSession } from '../pool.ts';
 import { enter, forget } from '../schema/ledger.ts';
 import { migrationsFor } from '../schema/migration-files.ts';
 import { ownTables } from '../schema/own-tables.ts';
@@ -70,7 +71,12 @@ const MOST_PROBLEMS = 10;
 const DELETE_ROWS = 1000;
 
 export async function cloneDatabase(options: CloneOptions): Promise<CloneReport> {
-  const task: ExclusiveTask = { access: options.mysql, ...attemptOf('clone', options.attempt), tables: 'create' };
+  const task: ExclusiveTask = {
+    access: options.mysql,
+    ...attemptOf('clone', options.attempt),
+    tables: 'create',
+    needs: 'clone',
+  };
   const { result } = await exclusively(task, async (exclusive) => {
     const source = await CloneSource.open(options.source);
     try {

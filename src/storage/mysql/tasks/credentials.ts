@@ -6,6 +6,8 @@ import { CodedError } from '../../../base/errors.ts';
 import { StorageAccessDeniedError } from '../../errors.ts';
 import { type MysqlAccess, passwordOf, sslOptions } from '../access.ts';
 import { Calls, hangUp } from '../deadline.ts';
+import { dialectOf } from '../dialect.ts';
+import { refuseLacking } from '../lacking.ts';
 import { translateMysqlError } from '../mysql-errors.ts';
 import { connectionOf, SHOW_CONNECTIONS } from './gate-control.ts';
 
@@ -65,6 +67,10 @@ interface Account {
 /** The account that the server took the login for; it may be one for many hosts. */
 function accountOf(access: MysqlAccess): Promise<Account> {
   return withConnection(access, { user: access.user, password: passwordOf(access) }, async (connection) => {
+    const [[answer]] = await connection.query<RowDataPacket[]>(
+      'SELECT VERSION() AS version, @@version_comment AS comment',
+    );
+    refuseLacking(dialectOf(String(answer?.['version']), String(answer?.['comment'])), 'accounts');
     const [rows] = await connection.query<RowDataPacket[]>('SELECT CURRENT_USER() AS account');
     const account = String(rows[0]?.['account']);
     const at = account.lastIndexOf('@');

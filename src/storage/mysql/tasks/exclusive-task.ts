@@ -4,8 +4,11 @@ import { randomUUID } from 'node:crypto';
 import { CodedError, messageOf } from '../../../base/errors.ts';
 import { StorageSchemaMissingError } from '../../errors.ts';
 import type { MysqlAccess } from '../access.ts';
+import type { Ability } from '../dialect.ts';
+import { refuseLacking } from '../lacking.ts';
 import { translateMysqlError } from '../mysql-errors.ts';
 import type { SqlSession } from '../pool.ts';
+import { presentTables } from '../schema/present-tables.ts';
 import { refuseOldServer } from '../server-version.ts';
 import { type MigrationConnection, openMigrationConnection, takeLock } from './migration-connection.ts';
 import {
@@ -29,6 +32,8 @@ export interface ExclusiveTask {
   readonly order: 'supersede' | 'wait';
   /** `create` for the task that creates tables; others say that they are missing. */
   readonly tables: 'create' | 'require';
+  /** Refused on a server that lacks it, before anything is done. */
+  readonly needs?: Ability;
 }
 
 /** Attempts without a given name get a unique one, so that none is taken for another. */
@@ -65,6 +70,7 @@ export async function exclusively<T extends object>(
   try {
     connection = await openMigrationConnection(access);
     await refuseOldServer(connection);
+    if (task.needs !== undefined) refuseLacking(connection.dialect, task.needs);
     const claim = await enter(connection, task);
     if (claim.verdict === 'complete') return { result: claim.result as T, completed: 'before' };
     return { result: await runClaimed(connection, attempt, work), completed: 'now' };
@@ -90,12 +96,9 @@ async function enter(connection: MigrationConnection, task: ExclusiveTask): Prom
 
 /** Nothing is created that is there, so a database that is up to date needs no right to create tables. */
 async function prepareTables(connection: MigrationConnection, tables: 'create' | 'require'): Promise<void> {
-  const rows = await connection.query(
-    'SELECT COUNT(*) FROM `information_schema`.`tables` ' +
-      "WHERE `table_schema` = DATABASE() AND `table_name` IN (?, 'ingester_attempts')",
-    [FENCE_TABLE],
-  );
-  const there = Number(rows[0]?.[0]) === 2;
+  const needed = [FENCE_TABLE, 'ingester_attempts'];
+  const present = await presentTables(connection, needed);
+  const there = needed.every((table) => present.has(table));
   if (!there && tables === 'require') throw new StorageSchemaMissingError(`the table ${FENCE_TABLE} is missing`);
   if (there && (await connection.query(`SELECT \`id\` FROM \`${FENCE_TABLE}\``)).length > 0) return;
   for (const statement of createFence) await connection.run(statement);

@@ -3,7 +3,7 @@ import type { Clock } from '../../../base/clock.ts';
 import { messageOf } from '../../../base/errors.ts';
 import { GateBusyError, StorageContentionError, StoragePermissionError } from '../../errors.ts';
 import type { SchemaRange } from '../../schema-range.ts';
-import { closeGate, openGate, readGate } from '../gate.ts';
+import { closeGate, openGate, readGate, waitUntilClosed } from '../gate.ts';
 import { type MysqlOptions, MysqlPool, type SqlRow, type SqlSession, withPool } from '../pool.ts';
 import { fromSqlTime } from '../sql-time.ts';
 import type { Exclusive } from './exclusive-task.ts';
@@ -44,7 +44,11 @@ export async function closeGateWithin(options: MysqlOptions, request: CloseReque
     for (;;) {
       signal.throwIfAborted();
       const busy = await tryToClose(pool, holder, reason);
-      if (busy === undefined) return await pool.read(readState);
+      if (busy === undefined) {
+        await waitUntilClosed(pool, clock, signal);
+        signal.throwIfAborted();
+        return await pool.read(readState);
+      }
       const waited = Math.round((clock.monotonicMs() - began) / 1000);
       if (waited * 1000 >= deadlineMs) throw new GateBusyError(waited, busy);
       progress(`waiting for writes under way since ${waited} s: ${busy}`);
@@ -116,6 +120,7 @@ async function describeWriters(pool: MysqlPool): Promise<string> {
 }
 
 async function describeTransactions(session: SqlSession): Promise<string> {
+  if (session.dialect.transactions === 'hidden') return 'which transactions these are, only the shards know';
   const [row] = await session.query(
     'SELECT COUNT(*), MAX(TIMESTAMPDIFF(SECOND, `trx_started`, NOW())), ' +
       "GROUP_CONCAT(`trx_mysql_thread_id` ORDER BY `trx_started` SEPARATOR ', ') FROM `information_schema`.`innodb_trx`",

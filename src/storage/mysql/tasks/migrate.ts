@@ -9,11 +9,13 @@ import { GateHeldError, SchemaNewerError } from '../../errors.ts';
 import type { ReadOriginal } from '../../original.ts';
 import type { SchemaRange } from '../../schema-range.ts';
 import type { MysqlAccess } from '../access.ts';
-import { openGate, readGate } from '../gate.ts';
+import { openGate, passing, readGate } from '../gate.ts';
+import { refuseLacking } from '../lacking.ts';
 import { translateMysqlError } from '../mysql-errors.ts';
 import type { SqlSession } from '../pool.ts';
 import { createLedger, LEDGER_TABLE, type LedgerEntry, readLedger } from '../schema/ledger.ts';
 import { knownMigrationNames, type Migration, migrationsFor } from '../schema/migration-files.ts';
+import { presentTables } from '../schema/present-tables.ts';
 import { quoted } from '../schema/statements.ts';
 import { resolveTableNames } from '../schema/table-naming.ts';
 import { parseCreateTable, readTables, type TableShape } from '../schema/table-shape.ts';
@@ -88,13 +90,14 @@ export function planMigration(asked: MigrateOptions): Promise<readonly string[]>
   return withConnection(asked, async (connection) => {
     const options = await withNames(connection, asked);
     const tables = await readTables(connection);
-    const known = tables.has(LEDGER_TABLE);
+    const own = await presentTables(connection, [LEDGER_TABLE, FENCE_TABLE]);
+    const known = own.has(LEDGER_TABLE);
     const pending = pendingOf(options, known ? await readLedger(connection) : new Map<string, LedgerEntry>());
     const adoptable = tablesToAdopt(wantedTables(pending), tables);
     refuseProblems(adoptable, await strangeNames(connection, tables, options.tableNames));
     const plans = adoptable.map(([found, wanted]) => planAdoption(found, wanted));
     return [
-      ...(tables.has(FENCE_TABLE) ? [] : createFence),
+      ...(own.has(FENCE_TABLE) ? [] : createFence),
       ...(known ? [] : [createLedger]),
       ...plans.flatMap(({ prepare, expand, contract }) => [...prepare, ...expand, ...contract]),
       ...pending.flatMap(({ statements }) => statements),
@@ -120,7 +123,7 @@ async function withConnection<T>(
 
 /** Nothing is created that is there, so a database that is up to date needs no right to create tables. */
 async function prepareLedger(connection: MigrationConnection): Promise<void> {
-  const tables = await readTables(connection);
+  const tables = await presentTables(connection, [LEDGER_TABLE, 'ingester_gate']);
   if (!tables.has(LEDGER_TABLE)) await connection.run(createLedger);
   const hasGate =
     tables.has('ingester_gate') && (await connection.query('SELECT `id` FROM `ingester_gate`')).length > 0;
@@ -185,10 +188,7 @@ async function adopt(
 function adoptionHost({ connection, pass }: Exclusive, options: NamedOptions): AdoptionHost {
   const { tableNames, readOriginal, clock, progress = () => undefined, restFactor = 1 } = options;
   const transaction = <T>(work: (session: SqlSession) => Promise<T>): Promise<T> =>
-    connection.transaction(async () => {
-      await pass(connection);
-      return work(connection);
-    });
+    connection.transaction(() => passing(connection, () => pass(connection), work));
   return { connection, kinds: kindsUnder(tableNames), readOriginal, clock, restFactor, progress, transaction };
 }
 
@@ -280,6 +280,7 @@ export async function createDatabase(access: MysqlAccess): Promise<boolean> {
         database,
       ]);
       if (known !== undefined) return false;
+      refuseLacking(connection.dialect, 'create database');
       await connection.run(`CREATE DATABASE IF NOT EXISTS ${quoted(database)} CHARACTER SET utf8mb4`);
       return true;
     } finally {

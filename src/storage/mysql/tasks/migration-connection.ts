@@ -5,8 +5,10 @@ import { sha256Hex } from '../../../base/hash.ts';
 import { TaskLockedError } from '../../errors.ts';
 import { type MysqlAccess, passwordOf, sslOptions } from '../access.ts';
 import { Calls, hangUp } from '../deadline.ts';
-import type { SqlParameter, SqlSession } from '../pool.ts';
-import { sessionSetup } from '../session-setup.ts';
+import { dialectOf } from '../dialect.ts';
+import { toDriver } from '../parameters.ts';
+import type { SqlRow, SqlSession } from '../pool.ts';
+import { ASK_SERVER, sessionSetup } from '../session-setup.ts';
 
 export interface MigrationConnection extends SqlSession {
   /** A statement as it stands, without parameters: DDL, which cannot be prepared. */
@@ -23,13 +25,6 @@ const SHORT_MS = 60_000;
 const LONG_MS = 24 * 60 * 60 * 1000;
 /** After so long without a byte the system asks whether the other side is still there, and gives up seconds later. */
 const PROBE_AFTER_MS = 10_000;
-
-/**
- * A server may end long reads, and connections that rest; these reads are of whole tables, and an ALTER waits for the reads of
- * others. Each server takes the other's setting for a comment.
- */
-const NO_LIMIT =
-  'SET SESSION wait_timeout = 28800, lock_wait_timeout = 86400 /*!80000 , max_execution_time = 0 */ /*M!100101 , max_statement_time = 0 */';
 
 export async function openMigrationConnection(access: MysqlAccess): Promise<MigrationConnection> {
   const { host, port, user, database, connectTimeoutMs } = access;
@@ -55,10 +50,15 @@ export async function openMigrationConnection(access: MysqlAccess): Promise<Migr
   connection.on('error', () => undefined);
   const answered = inTime(connection);
   try {
-    for (const statement of [...sessionSetup(access), NO_LIMIT]) await answered(connection.query(statement), SHORT_MS);
-    const question = connection.query<RowDataPacket[]>('SELECT @@max_allowed_packet AS packet');
-    const [facts] = await answered(question, SHORT_MS);
-    return wrap(connection, Number(facts[0]?.['packet']), answered);
+    const question = connection.query<RowDataPacket[][]>({ sql: ASK_SERVER, rowsAsArray: true });
+    const [[answer = []]] = (await answered(question, SHORT_MS)) as unknown as readonly [SqlRow[]];
+    const [version, comment, packet] = answer;
+    const dialect = dialectOf(String(version), String(comment));
+    // A server may end long reads, and connections that rest; these reads are of whole tables, and an ALTER waits for the
+    // reads of others.
+    for (const statement of [...sessionSetup(access), ...dialect.noLimits])
+      await answered(connection.query(statement), SHORT_MS);
+    return wrap(connection, { dialect, maxPacketBytes: Number(packet) }, answered);
   } catch (error) {
     hangUp(connection);
     throw error;
@@ -73,9 +73,13 @@ function inTime(connection: Connection): InTime {
   return (call, limitMs) => calls.answered(call, limitMs, () => hangUp(connection));
 }
 
-function wrap(connection: Connection, maxPacketBytes: number, answered: InTime): MigrationConnection {
+function wrap(
+  connection: Connection,
+  facts: Pick<SqlSession, 'dialect' | 'maxPacketBytes'>,
+  answered: InTime,
+): MigrationConnection {
   return {
-    maxPacketBytes,
+    ...facts,
     run: async (sql) => {
       await answered(connection.query(sql), LONG_MS);
     },
@@ -105,12 +109,12 @@ function wrap(connection: Connection, maxPacketBytes: number, answered: InTime):
   };
 }
 
-function toDriver(value: SqlParameter): string | number | boolean | null | Buffer {
-  return value instanceof Uint8Array ? Buffer.from(value.buffer, value.byteOffset, value.byteLength) : value;
-}
-
-/** Held until the connection ends. Locks are server-wide, so the name is the database's own; it may have 64 characters. */
+/**
+ * Held until the connection ends. Locks are server-wide, so the name is the database's own; it may have 64 characters. Where
+ * a server may lose it unnoticed none is taken: the fence alone says who may write.
+ */
 export async function takeLock(session: SqlSession, database: string): Promise<void> {
+  if (session.dialect.namedLocks === 'lost') return;
   const name = `ingester-migrations-${sha256Hex(database).slice(0, 40)}`;
   const [row] = await session.query('SELECT GET_LOCK(?, ?)', [name, LOCK_WAIT_SECONDS]);
   if (Number(row?.[0]) === 1) return;

@@ -2,7 +2,8 @@
 // was dealt with has the time of its last update twice.
 import type { KindDefinition } from '../../../api/kind.ts';
 import type { AdoptedRow, OriginalRow, ReadOriginal } from '../../original.ts';
-import type { SqlParameter, SqlSession } from '../pool.ts';
+import type { SqlParameter } from '../parameters.ts';
+import type { SqlSession } from '../pool.ts';
 import { readPairs } from '../read/object-reads.ts';
 import { FOREIGN_SQL, rowStateNumber, statementsFor } from '../schema/statements.ts';
 import { UID_LENGTH } from '../schema/tables.ts';
@@ -118,7 +119,7 @@ async function fillRow(
       `${assignments.map(([column]) => `\`${column}\` = ?`).join(', ')} WHERE \`uid\` = ?`,
     [...assignments.map(([, value]) => value), uid],
   );
-  const { date } = statementsFor(kind).labels;
+  const { date } = statementsFor(kind, session.dialect).labels;
   if (date !== undefined && labels === 'ours') await session.execute(date, [created, uid]);
 }
 

@@ -48,7 +48,12 @@ const OLD = 'ingester_old__';
 
 export async function restoreSnapshot(options: RestoreSnapshotOptions): Promise<RestoreSnapshotReport> {
   const access = options.mysql;
-  const task: ExclusiveTask = { access, ...attemptOf('restore-snapshot', options.attempt), tables: 'require' };
+  const task: ExclusiveTask = {
+    access,
+    ...attemptOf('restore-snapshot', options.attempt),
+    tables: 'require',
+    needs: 'snapshots',
+  };
   const { result } = await exclusively(task, async (exclusive) => {
     const store = new SnapshotStore(exclusive.connection, options.database);
     const snapshot = await store.verified(options.id);

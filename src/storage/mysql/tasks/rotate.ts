@@ -3,7 +3,7 @@
 import type { KindDefinition } from '../../../api/kind.ts';
 import { type Clock, systemClock } from '../../../base/clock.ts';
 import { CodedError, messageOf } from '../../../base/errors.ts';
-import { passGate } from '../gate.ts';
+import { passGate, passing } from '../gate.ts';
 import { type MysqlOptions, MysqlPool, type SqlSession } from '../pool.ts';
 import { pageEnd } from '../read/page-end.ts';
 import { TableNaming } from '../schema/table-naming.ts';
@@ -69,10 +69,12 @@ type Pass = (session: SqlSession) => Promise<void>;
 async function rotateAll(options: RotateOptions, pass: Pass): Promise<RotationReport> {
   const pool = new MysqlPool(options.mysql, options.clock ?? systemClock);
   const transaction = <T>(work: (session: SqlSession) => Promise<T>): Promise<T> =>
-    pool.transaction(async (session) => {
-      await pass(session);
-      await passGate(session, { lent: options.gateHolder });
-      return work(session);
+    pool.transaction((session) => {
+      const passed = async (): Promise<void> => {
+        await pass(session);
+        await passGate(session, { lent: options.gateHolder });
+      };
+      return passing(session, passed, work);
     });
   const totals = { rows: 0, changed: 0 };
   const problems: string[] = [];

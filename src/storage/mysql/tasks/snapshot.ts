@@ -4,6 +4,7 @@
 import type { Clock } from '../../../base/clock.ts';
 import type { TableNamesSetting } from '../../../kinds/kind-names.ts';
 import { readGate } from '../gate.ts';
+import { refuseLacking } from '../lacking.ts';
 import type { MysqlOptions } from '../pool.ts';
 import { ownTables } from '../schema/own-tables.ts';
 import { resolveTableNames } from '../schema/table-naming.ts';
@@ -55,7 +56,12 @@ export interface SnapshotReport {
 
 export async function takeSnapshot(options: SnapshotOptions): Promise<SnapshotReport> {
   const access = options.mysql;
-  const task: ExclusiveTask = { access, ...attemptOf('snapshot', options.attempt), tables: 'require' };
+  const task: ExclusiveTask = {
+    access,
+    ...attemptOf('snapshot', options.attempt),
+    tables: 'require',
+    needs: 'snapshots',
+  };
   const { result } = await exclusively(task, async (exclusive) => {
     const store = new SnapshotStore(exclusive.connection, options.database);
     await store.prepare();
@@ -157,6 +163,7 @@ async function withStore<T>(
 ): Promise<T> {
   const connection = await openMigrationConnection(mysql);
   try {
+    refuseLacking(connection.dialect, 'snapshots');
     return await work(new SnapshotStore(connection, database));
   } finally {
     connection.close();

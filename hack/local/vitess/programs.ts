@@ -1,0 +1,10 @@
+import type { GoPrograms } from '../go-program.ts';
+
+const COMMANDS = 'vitess.io/vitess/go/cmd';
+
+/** What "npm run vitess" needs: ten minutes to build. */
+export const vitessPrograms: GoPrograms = {
+  what: "Vitess' vtgate, vttablet and vtctldclient",
+  folder: 'vitess',
+  packages: ['vtgate', 'vttablet', 'vtctldclient'].map((name) => `${COMMANDS}/${name}`),
+};
