@@ -38,6 +38,10 @@ async function nextReconcile(cluster: LifecycleCluster, quiesceTimeout: string):
   return cluster.until('looked at', ({ observedGeneration = 0 }) => observedGeneration >= generation);
 }
 
+function tokenOf({ lifecycle }: IngesterStatus): string {
+  return lifecycle?.upgrade?.token ?? '';
+}
+
 function condition({ conditions }: IngesterStatus, type: string): string {
   const found = conditions?.find((each) => each.type === type);
   return `${found?.status ?? '-'} ${found?.reason ?? '-'}: ${found?.message ?? ''}`;
@@ -103,10 +107,10 @@ describe('an upgrade', () => {
     const cluster = use();
     const runs = (await cluster.status()).lifecycle?.runs ?? 0;
     await cluster.patch({ version: '1.3.0', lifecycle: { upgradeMode: 'Supervised' } });
-    const first = (await cluster.inPhase('AwaitingApproval')).lifecycle?.upgrade?.token ?? '';
+    const first = tokenOf(await cluster.inPhase('AwaitingApproval'));
     await cluster.patch({ version: '1.4.0' });
     const asked = await cluster.until('asked again', ({ lifecycle }) => lifecycle?.upgrade?.toVersion === '1.4.0');
-    const second = asked.lifecycle?.upgrade?.token ?? '';
+    const second = tokenOf(asked);
     assert.notEqual(first, second);
     const approve = (token: string): Promise<string> =>
       cluster.kubectl('annotate', '--overwrite', 'ingester', INGESTER, `${APPROVE_UPGRADE_ANNOTATION}=${token}`);
