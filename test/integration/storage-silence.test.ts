@@ -5,6 +5,7 @@ import { startTcpProxy } from '../../hack/local/tcp-proxy.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import { Watchdog } from '../../src/base/watchdog.ts';
 import { MysqlPool } from '../../src/storage/mysql/pool.ts';
+import { ASK_SERVER } from '../../src/storage/mysql/session-setup.ts';
 import { MysqlMetadataStorage, WRITE_WORK } from '../../src/storage/mysql/store/mysql-storage.ts';
 import type { ObjectRow } from '../../src/storage/row.ts';
 import { type TestDatabase, useDatabase } from '../support/databases.ts';
@@ -24,7 +25,7 @@ const stepOfStatement = new Map<string, Step>([
   ['START TRANSACTION', 'begin'],
   ['COMMIT', 'commit'],
   ['ROLLBACK', 'rollback'],
-  ['SELECT @@max_allowed_packet', 'session setup'],
+  [ASK_SERVER, 'session setup'],
 ]);
 
 interface SilentServer {
@@ -70,8 +71,12 @@ for (const flavour of ['mysql', 'mariadb'] as const) {
     const database = useDatabase(flavour);
 
     for (const step of steps) {
-      it(`during ${step} on as many connections as are written on costs no write and is given up in time`, async () => {
+      it(`during ${step} on as many connections as are written on costs no write and is given up in time`, async (test) => {
         const server = await silentServer(database());
+        test.after(async () => {
+          await server.storage.close();
+          await server.close();
+        });
         server.silence(step, LANES);
         const prefix = `silent-${step.replace(' ', '-')}`;
         const uids = Array.from({ length: LANES }, (_, index) => `${prefix}-${index}`);
@@ -82,8 +87,6 @@ for (const flavour of ['mysql', 'mariadb'] as const) {
         }
         assert.equal(server.silenced(), LANES);
         assert.equal(server.oldestWriteMs(), 0);
-        await server.storage.close();
-        await server.close();
       });
     }
 

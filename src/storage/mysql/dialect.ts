@@ -80,10 +80,15 @@ const mysql: Dialect = {
   transactions: 'shown',
   medians: 'answered',
   keys: 'changed',
+  // Each server takes the other's setting for a comment, also one that says it is the other.
   sessionLimits: (limitMs, silentSeconds) => [
-    `SET SESSION wait_timeout = ${silentSeconds}, max_execution_time = ${limitMs}`,
+    `SET SESSION wait_timeout = ${silentSeconds} ` +
+      `/*!80000 , max_execution_time = ${limitMs} */ /*M!100101 , max_statement_time = ${limitMs / 1000} */`,
   ],
-  noLimits: ['SET SESSION wait_timeout = 28800, lock_wait_timeout = 86400, max_execution_time = 0'],
+  noLimits: [
+    'SET SESSION wait_timeout = 28800, lock_wait_timeout = 86400 ' +
+      '/*!80000 , max_execution_time = 0 */ /*M!100101 , max_statement_time = 0 */',
+  ],
   lacks: {},
 };
 
@@ -92,10 +97,6 @@ const mariadb: Dialect = {
   product: 'MariaDB',
   oldest: [10, 11],
   history: 'positions',
-  sessionLimits: (limitMs, silentSeconds) => [
-    `SET SESSION wait_timeout = ${silentSeconds}, max_statement_time = ${limitMs / 1000}`,
-  ],
-  noLimits: ['SET SESSION wait_timeout = 28800, lock_wait_timeout = 86400, max_statement_time = 0'],
 };
 
 /**
