@@ -75,6 +75,10 @@ inBothVariants('who decides on a change of an Ingester', ({ admission, variant }
     });
 
     it(`a user who leaves ${token} as it was cannot change whose it is, and other updates go through`, async () => {
+      // The API server may learn of the policy last.
+      await eventually(async () =>
+        assert.equal((await annotate('mallory', { [by]: 'alice' }, '?dryRun=All')).status, 403),
+      );
       await refused('mallory', { [by]: 'alice' });
       await refused('alice', { [by]: null });
       assert.equal((await annotate('alice', { 'example.com/other': token })).status, 200);
