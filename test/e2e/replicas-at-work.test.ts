@@ -12,6 +12,7 @@ import { GROUP, IMMUTABLE_ANNOTATION, VERSION } from '../../src/api/names.ts';
 import type { KubernetesObject } from '../../src/api/object.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import type { ObjectRef } from '../../src/kube/client.ts';
+import { ifFound } from '../../src/kube/found.ts';
 import { HttpKubeClient } from '../../src/kube/http/http-client.ts';
 import { PooledTransport } from '../../src/kube/http/transport.ts';
 import { BUCKETS, bucketOf } from '../../src/runtime/replicas/buckets.ts';
@@ -273,9 +274,8 @@ describe('reconcilers that all work', () => {
       names.map(async (name, index) => {
         if (way(index) === 'evicted') await annotate(name, IMMUTABLE_ANNOTATION);
         else await client.delete(ref(name), {});
-        // By a user, before the final state is stored.
-        if (way(index) === 'let go')
-          await client.mergePatch(ref(name), { metadata: { finalizers: null } }).catch(() => undefined);
+        // By a user, before the final state is stored; it may have left already.
+        if (way(index) === 'let go') await ifFound(client.mergePatch(ref(name), { metadata: { finalizers: null } }));
         const object = await again(name);
         if (way(index) === 'evicted') await annotate(name, IMMUTABLE_ANNOTATION);
         return object;

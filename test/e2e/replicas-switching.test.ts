@@ -107,6 +107,16 @@ describe('a rolling update that switches how many reconcilers work', () => {
     Number(pattern.exec((await probe(healthPort, '/metrics')).body)?.[1] ?? 0);
   const buckets = (): Promise<readonly number[]> =>
     Promise.all(pods.map((pod) => metric(pod, /^ingester_buckets (\d+)/m)));
+  /** Each by one replica; gives how many each has. */
+  const allOwned = async (): Promise<readonly number[]> => {
+    const counts = await buckets();
+    assert.equal(
+      counts.reduce((sum, count) => sum + count, 0),
+      BUCKETS,
+      counts.join(' '),
+    );
+    return counts;
+  };
   const leaders = async (): Promise<readonly Pod[]> => {
     const pattern = /^leader_election_master_status\{name="ingester-reconciler"\} (\d)/m;
     const leads = await Promise.all(pods.map((pod) => metric(pod, pattern)));
@@ -128,12 +138,7 @@ describe('a rolling update that switches how many reconcilers work', () => {
     waited();
     await roll('all', 3);
     await eventually(async () => {
-      const counts = await buckets();
-      assert.equal(
-        counts.reduce((sum, count) => sum + count, 0),
-        BUCKETS,
-        counts.join(' '),
-      );
+      const counts = await allOwned();
       assert.ok(
         counts.every((count) => count > 0),
         counts.join(' '),
@@ -152,14 +157,7 @@ describe('a rolling update that switches how many reconcilers work', () => {
     assert.ok(leader !== undefined);
     await leader.process.crash();
     pods = pods.filter((pod) => pod !== leader);
-    await eventually(async () => {
-      const counts = await buckets();
-      assert.equal(
-        counts.reduce((sum, count) => sum + count, 0),
-        BUCKETS,
-        counts.join(' '),
-      );
-    }, LEASE_MS + SLOW_MS);
+    await eventually(allOwned, LEASE_MS + SLOW_MS);
     await eventually(async () => assert.equal((await leaders()).length, 1), LEASE_MS + SLOW_MS);
     await delay(3000);
     test.diagnostic(`an object waited for at most ${waited().toFixed(0)} ms`);

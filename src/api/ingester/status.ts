@@ -62,7 +62,7 @@ export interface Upgrade {
   readonly requestedAt: string;
   /** Consumed: approved, and the upgrade has begun; the same upgrade needs another approval. */
   readonly decision?: 'Approved' | 'Consumed' | 'Rejected';
-  /** The user, as the API server knows him; undefined where no admission has named him. */
+  /** The name of the user at the API server; undefined where no admission has named him. */
   readonly decidedBy?: string;
   readonly decidedAt?: string;
 }

@@ -1,5 +1,6 @@
 // What differs between the servers that speak MySQL's protocol, as data. Everything else is one text for all of them.
 // The server says which one it is when a connection is made; nothing is configured.
+import { StorageLacksError } from '../errors.ts';
 
 /** The oldest line of a server that the tests run on. */
 type Line = readonly [major: number, minor: number];
@@ -163,4 +164,10 @@ const SHARD_AWAY =
 /** Whether an interrupted statement was one of too many rows, which is no better the next time. */
 export function isTooManyRows(text: string): boolean {
   return /row count exceeded/i.test(text);
+}
+
+/** Throws STORAGE_LACKS where the server cannot do it, with what does it there. */
+export function refuseLacking({ product, lacks }: Dialect, ability: Ability): void {
+  const lacking = lacks[ability];
+  if (lacking !== undefined) throw new StorageLacksError(product, lacking.what, lacking.instead);
 }

@@ -6,8 +6,7 @@ import { CodedError } from '../../../base/errors.ts';
 import { StorageAccessDeniedError } from '../../errors.ts';
 import { type MysqlAccess, passwordOf, sslOptions } from '../access.ts';
 import { Calls, hangUp } from '../deadline.ts';
-import { dialectOf } from '../dialect.ts';
-import { refuseLacking } from '../lacking.ts';
+import { dialectOf, refuseLacking } from '../dialect.ts';
 import { translateMysqlError } from '../mysql-errors.ts';
 import { connectionOf, SHOW_CONNECTIONS } from './gate-control.ts';
 

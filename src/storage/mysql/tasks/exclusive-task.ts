@@ -5,7 +5,7 @@ import { CodedError, messageOf } from '../../../base/errors.ts';
 import { StorageSchemaMissingError } from '../../errors.ts';
 import type { MysqlAccess } from '../access.ts';
 import type { Ability } from '../dialect.ts';
-import { refuseLacking } from '../lacking.ts';
+import { refuseLacking } from '../dialect.ts';
 import { translateMysqlError } from '../mysql-errors.ts';
 import type { SqlSession } from '../pool.ts';
 import { presentTables } from '../schema/present-tables.ts';

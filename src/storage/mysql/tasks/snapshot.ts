@@ -3,8 +3,8 @@
 
 import type { Clock } from '../../../base/clock.ts';
 import type { TableNamesSetting } from '../../../kinds/kind-names.ts';
+import { refuseLacking } from '../dialect.ts';
 import { readGate } from '../gate.ts';
-import { refuseLacking } from '../lacking.ts';
 import type { MysqlOptions } from '../pool.ts';
 import { ownTables } from '../schema/own-tables.ts';
 import { resolveTableNames } from '../schema/table-naming.ts';
