@@ -53,22 +53,25 @@ const jsonColumn = (column: string, type: string, path: string): string =>
   `\`${column}\` ${type} PATH '${path}' ERROR ON ERROR`;
 export const wider = (length: number): string => `VARCHAR(${length + 1})`;
 
-/** The one parameter is the JSON of `[[uid, [[key, value], ...], creation time], ...]`. */
+/**
+ * The one parameter is the JSON of `[[uid, creation time, [[key, value], ...]], ...]`. The pairs come last: MariaDB reads what
+ * is before a column once for each pair.
+ */
 function fromJson(table: PairTable, tail: string): PairInsert {
   const columns = columnsOf(table);
   const pair = [jsonColumn('key', wider(KEY_LENGTH), '$[0]'), jsonColumn('value', table.value, '$[1]')];
   const parts = [
     jsonColumn('obj_uid', wider(UID_LENGTH), '$[0]'),
-    `NESTED PATH '$[1][*]' COLUMNS (${pair.join(', ')})`,
-    ...(table.timed ? [jsonColumn('obj_create_time', 'VARCHAR(32)', '$[2]')] : []),
+    ...(table.timed ? [jsonColumn('obj_create_time', 'VARCHAR(32)', '$[1]')] : []),
+    `NESTED PATH '$[${table.timed ? 2 : 1}][*]' COLUMNS (${pair.join(', ')})`,
   ];
   const sql =
     `INSERT INTO \`${table.name}\` (${columns}) ` +
     `SELECT ${columns} FROM JSON_TABLE(?, '$[*]' COLUMNS (${parts.join(', ')})) AS \`pairs\`${tail}`;
   return function* inserts(session, objects) {
     const texts = objects.map(({ uid, pairs, text = JSON.stringify(pairs), extra }) => {
-      const rest = extra.map((value) => `,${JSON.stringify(value)}`).join('');
-      return `[${JSON.stringify(uid)},${text}${rest}]`;
+      const first = [uid, ...extra].map((value) => JSON.stringify(value));
+      return `[${[...first, text].join(',')}]`;
     });
     const limits = { bytesOf: (text: string) => Buffer.byteLength(text), maxBytes: statementBytes(session) };
     for (const piece of piecesOfBytes(texts, limits)) {
