@@ -62,6 +62,16 @@ export class StorageContentionError extends CodedError {
   }
 }
 
+/** A foreign transaction keeps the rows of these objects locked for longer than a write waits. */
+export class RowsHeldError extends StorageContentionError {
+  readonly uids: ReadonlySet<string>;
+
+  constructor(uids: ReadonlySet<string>) {
+    super('it keeps the row locked', undefined);
+    this.uids = uids;
+  }
+}
+
 /** The server will never accept this row. Other objects are not affected. */
 export class RowRefusedError extends CodedError {
   constructor(what: string) {

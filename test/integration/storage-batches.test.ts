@@ -2,7 +2,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
+import { createConnection } from 'mysql2/promise';
 import { systemClock } from '../../src/base/clock.ts';
+import type { CodedError } from '../../src/base/errors.ts';
 import type { WriteOutcome } from '../../src/storage/metadata-storage.ts';
 import { dialectOf } from '../../src/storage/mysql/dialect.ts';
 import { MysqlPool } from '../../src/storage/mysql/pool.ts';
@@ -32,6 +34,63 @@ for (const flavour of ['mysql', 'mariadb'] as const) {
       assert.deepEqual(new Set(outcomes), new Set(['inserted']));
       const used = (await commits()) - before;
       assert.ok(used <= 20, `${used} commits for 300 objects`);
+    });
+
+    it('stores objects within the wait for one locked row, and then without any, while a foreign transaction keeps it', async (test) => {
+      const upsert = async (index: number, version: number): Promise<string> => {
+        const row = aModelRow({ uid: `beside-${index}`, name: `beside-${index}`, resourceVersion: String(version) });
+        return storage()
+          .upsert(row)
+          .catch((error: unknown) => (error as CodedError).code);
+      };
+      const timed = async (version: number): Promise<readonly [seconds: number, outcomes: readonly string[]]> => {
+        const started = performance.now();
+        const locked = upsert(0, version);
+        const outcomes = await Promise.all(numbers(60).map((index) => upsert(index + 1, version)));
+        const seconds = (performance.now() - started) / 1000;
+        return [seconds, [await locked, ...new Set(outcomes)]];
+      };
+      await timed(1);
+      const { server, options } = database();
+      const { host, port, rootUser: user, rootPassword: password } = server;
+      const foreign = await createConnection({ host, port, user, password, database: options.database });
+      test.after(() => foreign.destroy());
+      await foreign.query('START TRANSACTION');
+      await foreign.query("SELECT 1 FROM `model` WHERE `uid` = 'beside-0' FOR UPDATE");
+      const [first, outcomes] = await timed(2);
+      assert.deepEqual(outcomes, ['STORAGE_CONTENTION', 'updated']);
+      assert.ok(first < 8, `after ${first} s`);
+      const [second, again] = await timed(3);
+      assert.deepEqual(again, ['STORAGE_CONTENTION', 'updated']);
+      assert.ok(second < 2, `after ${second} s`);
+      await foreign.query('ROLLBACK');
+      assert.equal(await upsert(0, 4), 'updated');
+    });
+
+    it('stores objects at once while objects with tens of thousands of labels are written', async () => {
+      const heavy = numbers(8).map((index) => {
+        const labels = Object.fromEntries(numbers(20_000).map((label) => [`label-${label}`, `${index}`]));
+        return aModelRow({ uid: `heavy-${index}`, name: `heavy-${index}`, labels });
+      });
+      let left = heavy.length;
+      const written = heavy.map(async (row) => {
+        assert.equal(await storage().upsert(row), 'inserted');
+        left -= 1;
+      });
+      const waits: number[] = [];
+      for (let index = 0; left > 1; index += 1) {
+        const started = performance.now();
+        await storage().upsert(aModelRow({ uid: `light-${index}`, name: `light-${index}` }));
+        waits.push(performance.now() - started);
+      }
+      const started = performance.now();
+      await Promise.all(written);
+      const longest = Math.max(...waits);
+      assert.ok(waits.length > 20, `${waits.length} objects were written meanwhile`);
+      assert.ok(
+        longest < 1000,
+        `one waited for ${longest} ms, and the last heavy one took ${performance.now() - started} ms`,
+      );
     });
 
     it('tells each caller what its own write did', async () => {

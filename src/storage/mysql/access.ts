@@ -20,7 +20,7 @@ export interface MysqlAccess {
   readonly connectTimeoutMs?: number;
   /** Milliseconds until a server that does not answer counts as hung; 30,000 where it is missing. */
   readonly readTimeoutMs?: number;
-  /** Milliseconds a statement waits for the locks of others, in whole seconds; 10,000 where it is missing. */
+  /** Milliseconds a statement waits for the locks of others, in whole seconds; where it is missing 3,000 for rows and 10,000 for tables. */
   readonly lockTimeoutMs?: number;
 }
 

@@ -2,11 +2,13 @@
 import type { MysqlAccess } from './access.ts';
 import type { Dialect } from './dialect.ts';
 
+/** Tables are locked by others only, as by an ALTER or a backup. A write that waits longer is retried. */
+const TABLE_LOCK_TIMEOUT_MS = 10_000;
 /**
- * No transaction of ours holds its locks that long; one that waits longer is retried. Tables are locked by others only, as by
- * an ALTER or a backup, and a write that waits for one holds up those that share its transaction.
+ * Rows that are locked for longer are so by a foreign transaction, and a write that waits for one holds up those that share
+ * its transaction.
  */
-const LOCK_TIMEOUT_MS = 10_000;
+const ROW_LOCK_TIMEOUT_MS = 3000;
 
 /**
  * The character set of what we send, which a server may take for another one whatever the handshake says. No gap locks, so
@@ -14,13 +16,13 @@ const LOCK_TIMEOUT_MS = 10_000;
  * back; one time zone; reads that are whole and end with their statement, and writes of many rows; transactions that end
  * with their commit. Whatever the server's defaults are, or what its administrator has set for each connection.
  */
-export function sessionSetup({ lockTimeoutMs = LOCK_TIMEOUT_MS }: Pick<MysqlAccess, 'lockTimeoutMs'>): string[] {
-  const lockWaitSeconds = Math.max(1, Math.round(lockTimeoutMs / 1000));
+export function sessionSetup({ lockTimeoutMs }: Pick<MysqlAccess, 'lockTimeoutMs'>): string[] {
+  const seconds = (ms: number): number => Math.max(1, Math.round((lockTimeoutMs ?? ms) / 1000));
   return [
     'SET NAMES utf8mb4 COLLATE utf8mb4_bin',
     'SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE',
-    `SET SESSION time_zone = '+00:00', innodb_lock_wait_timeout = ${lockWaitSeconds}, ` +
-      `lock_wait_timeout = ${lockWaitSeconds}, autocommit = 1, completion_type = 0, ` +
+    `SET SESSION time_zone = '+00:00', innodb_lock_wait_timeout = ${seconds(ROW_LOCK_TIMEOUT_MS)}, ` +
+      `lock_wait_timeout = ${seconds(TABLE_LOCK_TIMEOUT_MS)}, autocommit = 1, completion_type = 0, ` +
       'sql_select_limit = 9223372036854775807, sql_safe_updates = 0, sql_big_selects = 1, unique_checks = 1, ' +
       "sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION,ERROR_FOR_DIVISION_BY_ZERO,NO_ZERO_DATE,NO_ZERO_IN_DATE'",
   ];

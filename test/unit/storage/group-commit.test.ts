@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { systemClock } from '../../../src/base/clock.ts';
-import { StorageContentionError, StorageProgramError } from '../../../src/storage/errors.ts';
+import { RowsHeldError, StorageContentionError, StorageProgramError } from '../../../src/storage/errors.ts';
 import type { WriteOutcome } from '../../../src/storage/metadata-storage.ts';
 import { GroupCommit } from '../../../src/storage/mysql/store/group-commit.ts';
 import { pendingWrite } from '../../../src/storage/mysql/store/pending-write.ts';
@@ -81,6 +81,42 @@ describe('GroupCommit', () => {
       outcomes.map(({ status }) => status),
       ['rejected', 'fulfilled'],
     );
+    await commits.close();
+  });
+
+  it('writes what shares a transaction with a locked row without it, and that row apart from then on until it is free', async () => {
+    const clock = new FakeClock();
+    const batches: string[][] = [];
+    let isLocked = true;
+    const commits = new GroupCommit({
+      ...settings,
+      lanes: 2,
+      clock,
+      commit: (writes) => {
+        const uids = writes.map(({ row }) => row.uid);
+        batches.push(uids);
+        if (isLocked && uids.includes('uid-1')) return Promise.reject(new RowsHeldError(new Set(['uid-1'])));
+        return Promise.resolve(writes.map((): WriteOutcome => 'inserted'));
+      },
+    });
+    const ended = async (...indexes: number[]): Promise<string[]> => {
+      const outcomes = await Promise.allSettled(indexes.map((index) => commits.submit(write(index))));
+      return outcomes.map(({ status }) => status);
+    };
+    assert.deepEqual(await ended(0, 1, 2), ['fulfilled', 'rejected', 'fulfilled']);
+    assert.deepEqual(await ended(0, 1, 2), ['fulfilled', 'rejected', 'fulfilled']);
+    isLocked = false;
+    assert.deepEqual(await ended(0, 1), ['fulfilled', 'fulfilled']);
+    assert.deepEqual(await ended(0, 1), ['fulfilled', 'fulfilled']);
+    assert.deepEqual(batches.map((uids) => uids.join(' ')).toSorted(), [
+      'uid-0',
+      'uid-0 uid-1',
+      'uid-0 uid-1 uid-2',
+      'uid-0 uid-2',
+      'uid-0 uid-2',
+      'uid-1',
+      'uid-1',
+    ]);
     await commits.close();
   });
 });

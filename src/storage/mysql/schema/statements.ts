@@ -17,6 +17,9 @@ import { LABEL_VALUE_LENGTH } from './tables.ts';
 /** SQL text for a number of rows. */
 export type SizedStatement = (rows: number) => string;
 
+/** A server that scans a small table instead locks, or waits for, rows that were not asked for. */
+export const BY_KEY = 'FORCE INDEX (PRIMARY)';
+
 export interface PairStatements {
   readonly table: string;
   readonly remove: SizedStatement;
@@ -154,7 +157,7 @@ function build(kind: KindDefinition, how: Dialect['pairInsert']): KindStatements
     lock: sized(
       (rows) =>
         `SELECT \`uid\`, CAST(\`res_version\` AS CHAR), ${STATE_SQL}, \`labels_hash\`, \`annotations_hash\`, ${FOREIGN_SQL}, \`object_uid\` ` +
-        `FROM \`${kind.table}\` WHERE \`uid\` IN (${repeated('?', rows)}) FOR UPDATE`,
+        `FROM \`${kind.table}\` ${BY_KEY} WHERE \`uid\` IN (${repeated('?', rows)}) FOR UPDATE`,
     ),
     labels: pairStatements({ name: `${kind.table}_labels`, value: wider(LABEL_VALUE_LENGTH), timed: true }, how),
     annotations: pairStatements({ name: `${kind.table}_annotations`, value: 'LONGTEXT', timed: false }, how),

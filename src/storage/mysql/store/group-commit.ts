@@ -4,7 +4,8 @@
 // A batch that fails as a whole is written again: after a deadlock, a lock timeout or a lost connection, with jitter,
 // for a short time. That also covers the commit whose answer was lost, because a write that is already there is
 // `unchanged`. A batch that fails because of its content is cut in halves until the one row that the server refuses is
-// alone; only its caller sees the error.
+// alone; only its caller sees the error. A batch that waits for rows which a foreign transaction keeps locked goes on
+// without them.
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { backoffMs } from '../../../base/backoff.ts';
 import { type Clock, sleep } from '../../../base/clock.ts';
@@ -12,6 +13,7 @@ import {
   GateClosedError,
   GateMovedError,
   RowRefusedError,
+  RowsHeldError,
   StorageContentionError,
   StorageFailureError,
   StorageProgramError,
@@ -46,6 +48,12 @@ const RETRY_BUDGET_MS = 3000;
 /** A caller that writes again this soon after everything was settled is alone: its writes need not wait for others. */
 const ONE_BY_ONE_MS = 2;
 const retryBackoff = { baseMs: 10, capMs: 400, jitter: 1 };
+/** Labels, annotations and owner references: from here on a write takes longer than a full batch of ordinary objects. */
+const HEAVY_PAIRS = 1000;
+/** How long a write of a row that a foreign transaction had locked goes apart. */
+const HELD_MS = 60_000;
+/** Rows that are known to be locked; the oldest are forgotten first. */
+const HELD_ROWS = 10_000;
 
 type WriteEntry = Entry<PendingWrite, WriteOutcome>;
 
@@ -54,6 +62,8 @@ export class GroupCommit {
   readonly #queue: WriteQueue<PendingWrite, WriteOutcome>;
   readonly #closed = new AbortController();
   readonly #idle: (() => void)[] = [];
+  /** Until when, by key, of rows that were locked when they were last written. */
+  readonly #held = new Map<string, number>();
   #busyLanes = 0;
   #lastStartMs = Number.NEGATIVE_INFINITY;
   #idleSinceMs = Number.NEGATIVE_INFINITY;
@@ -73,8 +83,8 @@ export class GroupCommit {
     if (this.#closed.signal.aborted)
       return Promise.reject(new StorageUnavailableError('it is being closed', undefined));
     return new Promise((resolve, reject) => {
-      const { kind, key, uid } = write.row;
-      this.#queue.add({ key: `${kind.table}/${key ?? uid}`, bytes: write.bytes, write, resolve, reject });
+      const key = keyOf(write);
+      this.#queue.add({ key, bytes: write.bytes, apart: this.#goesApart(key, write), write, resolve, reject });
       this.#schedule();
     });
   }
@@ -148,14 +158,35 @@ export class GroupCommit {
       const outcomes = await this.#commitWithRetries(entries.map(({ write }) => write));
       await this.#resolve(entries, outcomes);
     } catch (error) {
-      const parts = split(entries, error);
-      for (const part of parts) await this.#commit(part);
-      if (parts.length > 0) return;
-      for (const entry of entries) {
+      const { failed, again } =
+        error instanceof RowsHeldError ? this.#withoutHeld(entries, error) : split(entries, error);
+      for (const entry of failed) {
         this.#queue.settle(entry);
         entry.reject(error);
       }
+      for (const part of again) await this.#commit(part);
     }
+  }
+
+  #goesApart(key: string, { labels, annotations }: PendingWrite): boolean {
+    if (labels.pairs.length + annotations.pairs.length >= HEAVY_PAIRS) return true;
+    const until = this.#held.get(key);
+    if (until !== undefined && until <= this.#options.clock.monotonicMs()) this.#held.delete(key);
+    return this.#held.has(key);
+  }
+
+  /** Those whose rows are locked have waited for long enough; the others go on. */
+  #withoutHeld(entries: readonly WriteEntry[], { uids }: RowsHeldError): Parts {
+    const [free, held] = partition(entries, ({ write }) => !uids.has(write.row.uid));
+    const until = this.#options.clock.monotonicMs() + HELD_MS;
+    for (const { key } of held) this.#held.set(key, until);
+    for (const key of this.#held.keys()) {
+      if (this.#held.size <= HELD_ROWS) break;
+      this.#held.delete(key);
+    }
+    return held.length === 0
+      ? { failed: entries, again: [] }
+      : { failed: held, again: free.length === 0 ? [] : [free] };
   }
 
   /**
@@ -166,6 +197,7 @@ export class GroupCommit {
     for (const [index, entry] of entries.entries()) {
       if (index > 0 && index % RESOLVED_AT_ONCE === 0) await yieldToEventLoop();
       this.#queue.settle(entry);
+      this.#held.delete(entry.key);
       entry.resolve(outcomes[index] ?? 'stale');
     }
   }
@@ -185,22 +217,39 @@ export class GroupCommit {
   }
 }
 
-/** Whether the same transaction may succeed a moment later. */
+function keyOf({ row: { kind, key, uid } }: PendingWrite): string {
+  return `${kind.table}/${key ?? uid}`;
+}
+
+/** Whether the same transaction may succeed a moment later. Rows that are locked were waited for already. */
 function passing(error: unknown): boolean {
+  if (error instanceof RowsHeldError) return false;
   return error instanceof StorageContentionError || error instanceof StorageUnavailableError;
+}
+
+/** What to tell the error, and what to try again. */
+interface Parts {
+  readonly failed: readonly WriteEntry[];
+  readonly again: readonly (readonly WriteEntry[])[];
 }
 
 /**
  * The parts of a batch to try apart, none if that is of no use. Kinds first: a table that is missing, or locked by an ALTER,
  * concerns all objects of its kind and no other.
  */
-function split(entries: readonly WriteEntry[], error: unknown): readonly (readonly WriteEntry[])[] {
+function split(entries: readonly WriteEntry[], error: unknown): Parts {
+  const whole = { failed: entries, again: [] };
   const concernsAll = [StorageUnavailableError, GateClosedError, GateMovedError].some((each) => error instanceof each);
-  if (concernsAll) return [];
+  if (concernsAll) return whole;
   const kinds = [...Map.groupBy(entries, ({ write }) => write.row.kind).values()];
-  if (kinds.length > 1) return kinds;
+  if (kinds.length > 1) return { failed: [], again: kinds };
   const causedByRow = [RowRefusedError, StorageFailureError, StorageProgramError].some((each) => error instanceof each);
-  if (!causedByRow || entries.length < 2) return [];
+  if (!causedByRow || entries.length < 2) return whole;
   const middle = Math.ceil(entries.length / 2);
-  return [entries.slice(0, middle), entries.slice(middle)];
+  return { failed: [], again: [entries.slice(0, middle), entries.slice(middle)] };
+}
+
+function partition<T>(all: readonly T[], isFirst: (one: T) => boolean): readonly [T[], T[]] {
+  const { first = [], second = [] } = Object.groupBy(all, (one) => (isFirst(one) ? 'first' : 'second'));
+  return [first, second];
 }

@@ -6,16 +6,20 @@
 // A row is not taken from an object of another name, nor from one that was evicted: it may be the only copy. The object
 // then has a row under its own uid, which it can always have.
 import type { KindDefinition } from '../../../api/kind.ts';
+import { RowsHeldError } from '../../errors.ts';
 import { padded } from '../chunks.ts';
 import type { Dialect } from '../dialect.ts';
 import type { SqlParameter } from '../parameters.ts';
 import type { SqlSession } from '../pool.ts';
 import { readPairRows } from '../read/pairs.ts';
 import { otherKeys } from '../read/row-keys.ts';
-import { FOREIGN_SQL, rowColumnNames, rowStateNumber, STATE_SQL, statementsFor } from '../schema/statements.ts';
+import { BY_KEY, FOREIGN_SQL, rowColumnNames, rowStateNumber, STATE_SQL, statementsFor } from '../schema/statements.ts';
 import { tablesOf } from '../schema/tables.ts';
 import { fromSqlTime, toSqlTime } from '../sql-time.ts';
 import type { PendingWrite } from './pending-write.ts';
+
+const ER_LOCK_WAIT_TIMEOUT = 1205;
+const NONE: ReadonlySet<string> = new Set();
 
 export interface LockedRow {
   readonly resourceVersion: string;
@@ -44,7 +48,42 @@ export interface LockedRows {
   readonly keys: ReadonlyMap<string, string>;
 }
 
+/** RowsHeldError where a foreign transaction keeps some of them locked. */
 export async function lockRows(
+  session: SqlSession,
+  kind: KindDefinition,
+  writes: readonly PendingWrite[],
+): Promise<LockedRows> {
+  try {
+    return await waitForRows(session, kind, writes);
+  } catch (error) {
+    if ((error as { readonly errno?: number }).errno !== ER_LOCK_WAIT_TIMEOUT) throw error;
+    const uids = await heldUids(session, kind, writes).catch(() => NONE);
+    throw uids.size === 0 ? error : new RowsHeldError(uids);
+  }
+}
+
+/** Asked in the transaction that waited in vain, of which the server has undone no more than the statement. */
+async function heldUids(
+  session: SqlSession,
+  kind: KindDefinition,
+  writes: readonly PendingWrite[],
+): Promise<ReadonlySet<string>> {
+  const keys = await otherKeys(
+    session,
+    kind,
+    writes.map(({ row }) => row.uid),
+  );
+  const keysOf = ({ row }: PendingWrite): string[] => [row.uid, row.key ?? row.uid, keys.get(row.uid) ?? row.uid];
+  const parameters = padded([...new Set(writes.flatMap(keysOf))]);
+  const places = parameters.map(() => '?').join(', ');
+  const there = `SELECT \`uid\` FROM \`${kind.table}\` ${BY_KEY} WHERE \`uid\` IN (${places})`;
+  const held = new Set((await session.query(there, parameters)).map(([key]) => String(key)));
+  for (const [key] of await session.query(`${there} FOR UPDATE SKIP LOCKED`, parameters)) held.delete(String(key));
+  return new Set(writes.filter((write) => keysOf(write).some((key) => held.has(key))).map(({ row }) => row.uid));
+}
+
+async function waitForRows(
   session: SqlSession,
   kind: KindDefinition,
   writes: readonly PendingWrite[],
