@@ -2,8 +2,8 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { parse } from 'yaml';
 import { buildProgram } from '../../hack/build/program.ts';
+import { manifestsOf } from '../support/renders.ts';
 
 interface Deployment {
   readonly spec: {
@@ -42,8 +42,10 @@ export async function buildShipped(role: Role): Promise<ShippedProgram> {
 /** How the manifests have Node and the C library handle memory. */
 export function memorySettings(role: Role): Readonly<Record<string, string>> {
   const file = join(import.meta.dirname, `../../config/${folders[role]}/deployment.yaml`);
-  const { spec } = parse(readFileSync(file, 'utf8')) as Deployment;
-  const variables = spec.template.spec.containers.flatMap(({ env }) => env);
+  const deployments = manifestsOf(readFileSync(file, 'utf8')).filter(({ kind }) => kind === 'Deployment');
+  const variables = (deployments as unknown as readonly Deployment[]).flatMap(({ spec }) =>
+    spec.template.spec.containers.flatMap(({ env }) => env),
+  );
   const handling = variables.filter(({ name }) => /^(NODE|MALLOC)_/.test(name));
   return Object.fromEntries(handling.map(({ name, value = '' }) => [name, value]));
 }
