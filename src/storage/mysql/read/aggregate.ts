@@ -168,10 +168,7 @@ function keyParts({ field: { column, type }, length }: GroupKey): readonly strin
   return type === 'string' || type === 'enum' ? [name, `CHAR_LENGTH(${name})`] : [name];
 }
 
-/**
- * For a median each row says where it stands among the rows of its group, a missing value first, of how many rows, and of
- * how many with a value.
- */
+/** For a median each row with a value says in which half of those of its group it is; the one in the middle is in the first. */
 function figureColumns(
   figure: Figure['figure'],
   { column }: QueryField,
@@ -180,19 +177,13 @@ function figureColumns(
   const value = `\`m\`.\`${column}\``;
   const named = `${value} AS \`v${index}\``;
   if (figure !== 'p50') return [named];
-  const group = grouping === '' ? '' : `PARTITION BY ${grouping}`;
-  return [
-    named,
-    `ROW_NUMBER() OVER (${group} ORDER BY ${value}) AS \`n${index}\``,
-    `COUNT(*) OVER (${group}) AS \`t${index}\``,
-    `COUNT(${value}) OVER (${group}) AS \`c${index}\``,
-  ];
+  const group = [grouping, `${value} IS NULL`].filter((part) => part !== '').join(', ');
+  return [named, `NTILE(2) OVER (PARTITION BY ${group} ORDER BY ${value}) AS \`half${index}\``];
 }
 
 function figureOf(figure: Figure['figure'], index: number): string {
   if (figure !== 'p50') return `${figure.toUpperCase()}(\`v${index}\`)`;
-  const isMedian = `\`n${index}\` + \`c${index}\` = \`t${index}\` + (\`c${index}\` + 1) DIV 2`;
-  return `MAX(CASE WHEN ${isMedian} THEN \`v${index}\` END)`;
+  return `MAX(CASE WHEN \`half${index}\` = 1 THEN \`v${index}\` END)`;
 }
 
 function asText({ type }: QueryField, sql: string): string {
