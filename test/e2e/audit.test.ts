@@ -192,6 +192,36 @@ describe('ingester audit', () => {
     await bundle().reconciler.start();
   });
 
+  it('lets task init end while clients create, change and delete objects and no reconciler runs', async () => {
+    await bundle().reconciler.stop();
+    await cluster.patch(model, NS, 'fine-1', { spec: { algorithm: 'changed' } });
+    await cluster.kubectl('delete', 'models.michelangelo.api', '-n', NS, 'fine-1', '--wait=false');
+    const writing = { on: true };
+    const created: string[] = [];
+    const writer = (async () => {
+      while (writing.on) {
+        const name = `meanwhile-${created.length}`;
+        await cluster.apply(aManifest('Model', NS, name, { spec: { algorithm: name } }));
+        await cluster.patch(model, NS, 'fine-3', { spec: { algorithm: name } });
+        created.push(name);
+      }
+    })();
+    try {
+      const { code, stderr } = await runIngester(bundle(), ['task', 'init', '-o', 'json']);
+      assert.equal(code, 0, stderr);
+    } finally {
+      writing.on = false;
+      await writer;
+      await bundle().reconciler.start();
+    }
+    assert.ok(created.length > 5, `${created.length} objects`);
+    await cluster.gone(model, NS, 'fine-1');
+    assert.notEqual((await cluster.row(model, NS, 'fine-1'))['delete_time'], null);
+    await eventually(async () => {
+      for (const name of created) assert.equal((await cluster.row(model, NS, name))['algorithm'], name);
+    });
+  });
+
   it('fails without a report where MySQL or the API server is away', async () => {
     const away = [
       { env: { INGESTER_MYSQL_PORT: '1' }, code: /STORAGE_UNAVAILABLE/ },

@@ -7,6 +7,7 @@ import { MysqlMetadataStorage } from '../../storage/mysql/store/mysql-storage.ts
 import { attemptOf, type Exclusive, exclusively } from '../../storage/mysql/tasks/exclusive-task.ts';
 import { migrateWithin } from '../../storage/mysql/tasks/migrate.ts';
 import { findingNames } from '../../sync/audit/audit.ts';
+import { openFindings, type Repaired } from '../../sync/audit/audit-repair.ts';
 import { AuditFindingsError } from '../../sync/errors.ts';
 import { kindsOf } from '../kinds.ts';
 import { mysqlOptions } from '../mysql-options.ts';
@@ -45,20 +46,25 @@ async function initialize(configuration: Configuration, exclusive: Exclusive, ru
   const backfilled = await backfillAll(configuration, exclusive, run);
   const audited: (readonly AuditedKind[])[] = [];
   for (let open = 1; open > 0; ) {
+    const before = audited.at(-1);
     progress(
-      audited.length === 0 ? 'storing what the cluster has, with the finalizer' : 'comparing both sides once more',
+      before === undefined ? 'storing what the cluster has, with the finalizer' : 'comparing both sides once more',
     );
     const round = await auditOnce(configuration, exclusive, run);
     run.signal.throwIfAborted();
     audited.push(round);
-    open = round.flatMap(({ findings }) => findings).length;
+    open = openFindings(repairsOf(round), before === undefined ? undefined : repairsOf(before)).length;
     if (open > 0 && audited.length === MOST_ROUNDS) throw new AuditFindingsError(open);
   }
   return { applied, backfilled, repaired: countRepairs(audited.flat()), ...totals(audited.at(-1) ?? []) };
 }
 
-/** Adding the finalizer changes an object, so its row has to follow in the round after; the last round has to find nothing. */
+/** Adding the finalizer changes an object, so its row has to follow in the round after, and be found to have. */
 const MOST_ROUNDS = 4;
+
+function repairsOf(audited: readonly AuditedKind[]): readonly Repaired[] {
+  return audited.flatMap(({ repaired = [] }) => repaired);
+}
 
 function auditOnce(configuration: Configuration, exclusive: Exclusive, run: InitRun): Promise<readonly AuditedKind[]> {
   return runAudit(configuration, {
@@ -96,7 +102,7 @@ async function backfillAll(configuration: Configuration, exclusive: Exclusive, r
 }
 
 function countRepairs(audited: readonly AuditedKind[]): Readonly<Record<string, number>> {
-  const done = audited.flatMap(({ repaired = [] }) => repaired).filter(({ outcome }) => outcome === 'repaired');
+  const done = repairsOf(audited).filter(({ outcome }) => outcome === 'repaired');
   const counts = findingNames.map((name) => [name, done.filter(({ finding }) => finding === name).length] as const);
   return Object.fromEntries(counts.filter(([, count]) => count > 0));
 }

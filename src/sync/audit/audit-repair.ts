@@ -62,6 +62,23 @@ export async function repairKind(audit: KindAudit, options: RepairOptions): Prom
   );
 }
 
+/**
+ * Pure. What a repair that is to end with both sides equal has still to do, after a round and the one before it. Clients go on
+ * creating, changing and deleting meanwhile, so a round never has to find nothing: what it found and repaired for the first time
+ * is new, and what is leaving waits for the reconciler. What a repair has not changed stays open.
+ */
+export function openFindings(round: readonly Repaired[], before: readonly Repaired[] | undefined): readonly Repaired[] {
+  if (before === undefined) return round;
+  const known = new Set(before.map(stateOf));
+  return round.filter(
+    (found) => found.outcome !== 'passing' && (found.outcome !== 'repaired' || known.has(stateOf(found))),
+  );
+}
+
+function stateOf({ finding, uid, row }: Finding): string {
+  return `${finding} ${uid} ${row?.resourceVersion ?? ''}`;
+}
+
 /** One object that cannot be repaired must not keep the others from it. An outage concerns them all. */
 async function attempt(found: Finding, options: RepairOptions): Promise<RepairOutcome> {
   try {

@@ -7,7 +7,7 @@ import { KubeError } from '../../../src/kube/errors.ts';
 import { encodeObject } from '../../../src/proto/encode.ts';
 import { StorageUnavailableError } from '../../../src/storage/errors.ts';
 import { auditKind } from '../../../src/sync/audit/audit.ts';
-import { repairKind } from '../../../src/sync/audit/audit-repair.ts';
+import { openFindings, type Repaired, repairKind } from '../../../src/sync/audit/audit-repair.ts';
 import { FakeApiServer } from '../../support/fake-api-server.ts';
 import { MemoryStorage } from '../../support/memory-storage.ts';
 import { aModel, aModelRow, deleting, immutable, modelKind } from '../../support/objects.ts';
@@ -286,5 +286,36 @@ describe('repairKind', () => {
     put('marked', { annotations: deleting });
     put('evicting', { annotations: immutable });
     assert.deepEqual(await repair(), ['missing passing', 'missing passing']);
+  });
+});
+
+describe('openFindings', () => {
+  const found = (outcome: Repaired['outcome'], name: string, rowVersion?: string): Repaired => {
+    const identity = { uid: name, namespace: 'default', name };
+    const row =
+      rowVersion === undefined ? undefined : ({ ...identity, resourceVersion: rowVersion, state: 'live' } as const);
+    return { finding: row === undefined ? 'missing' : 'stale', ...identity, detail: '', row, outcome };
+  };
+  const open = (round: readonly Repaired[], before?: readonly Repaired[]): readonly string[] =>
+    openFindings(round, before).map(({ name }) => name);
+
+  it('are all of the first round, whose repairs were not looked at yet', () => {
+    assert.deepEqual(open([found('repaired', 'a'), found('passing', 'b')]), ['a', 'b']);
+  });
+
+  it('leave out what is new, what goes on changing, and what is leaving', () => {
+    const before = [found('repaired', 'changing', '3'), found('passing', 'leaving', '1')];
+    const round = [found('repaired', 'new'), found('repaired', 'changing', '7'), found('passing', 'leaving', '1')];
+    assert.deepEqual(open(round, before), []);
+  });
+
+  it('keep what a repair did not change, and what was not repaired', () => {
+    const before = [found('repaired', 'lost again'), found('repaired', 'stuck', '3')];
+    const round = [
+      found('repaired', 'lost again'),
+      found('repaired', 'stuck', '3'),
+      found('impossible', 'broken', '1'),
+    ];
+    assert.deepEqual(open(round, before), ['lost again', 'stuck', 'broken']);
   });
 });
