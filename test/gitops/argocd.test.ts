@@ -175,7 +175,7 @@ describe('Argo CD', { skip }, () => {
     git.write('config/samples/kustomization.yaml', instancesOf(samples.filter((name) => name !== '02-modelfamily')));
     await follows('ingester-instances', await git.commit('no family'));
     assert.equal(await get('modelfamilys', 'ingester-test-model-family'), '');
-    assert.notEqual((await rowOf('modelfamily', 'ingester-test-model-family'))['delete_time'], null);
+    assert.notEqual((await rowOf('model_family', 'ingester-test-model-family'))['delete_time'], null);
   });
 
   it('ends with the instances when their Application is deleted, and uninstalls before it deletes the bundle', async () => {
