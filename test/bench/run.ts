@@ -7,6 +7,7 @@ import { chartOf } from './chart.ts';
 import { deletionBench } from './deletion.ts';
 import { memoryBench } from './memory.ts';
 import { queryBench } from './query.ts';
+import { replicasBench } from './replicas.ts';
 import { type Bar, type Bench, type BenchReport, median, rounded, spread } from './report.ts';
 import { runtimeBench } from './runtime.ts';
 import { scaleBench } from './scale.ts';
@@ -26,6 +27,7 @@ const benches: readonly Bench[] = [
   largeSyncBench,
   deletionBench,
   memoryBench,
+  replicasBench,
   scaleBench,
   tracesBench,
 ];

@@ -192,24 +192,34 @@ describe('the bundle in containers', { skip: process.env['E2E_KUBECONFIG'] === u
     }
   });
 
-  const dryCreate: Call = async (index) => {
-    try {
-      const created = await use().client.create(modelResource, namespace, aModel(`load-${index}`), { dryRun: true });
-      return created.metadata.finalizers?.includes(FINALIZER) === true ? undefined : 'without finalizer';
-    } catch (error) {
-      return messageOf(error);
-    }
+  /** One in ten is kept; `kept` counts them. */
+  const creating = (name: string) => {
+    const kept = { count: 0 };
+    const call: Call = async (index) => {
+      try {
+        const dryRun = index % 10 > 0;
+        const created = await use().client.create(modelResource, namespace, aModel(`${name}-${index}`), { dryRun });
+        if (!dryRun) kept.count += 1;
+        return created.metadata.finalizers?.includes(FINALIZER) === true ? undefined : 'without finalizer';
+      } catch (error) {
+        return messageOf(error);
+      }
+    };
+    const stored = (): Promise<void> =>
+      eventually(async () => assert.equal(await rowsInPod(use(), `${name}-%`), kept.count), 120_000);
+    return { call, stored, kept };
   };
   const webhookPods = ['-n', system, '-l', 'app.kubernetes.io/component=webhook'] as const;
 
-  it('refuses nothing while it goes to another image and back under 100 creates a second', async () => {
+  it('refuses nothing, and stores all, while it goes to another image and back under 100 creates a second', async () => {
     const bundle = use();
     const images = (): Promise<string> =>
       bundle.kubectl('get', 'pods', ...webhookPods, '-o', 'jsonpath={.items[*].status.containerStatuses[*].imageID}');
     const ofRelease = new Set((await images()).split(' '));
     const overlay = overlayOf(bundle.overlay, 'next');
     try {
-      const wrong = await underLoad(dryCreate, async () => {
+      const { call, stored, kept } = creating('rolled');
+      const wrong = await underLoad(call, async () => {
         await applyOnly(bundle, overlay, 'Deployment');
         await settled(bundle);
         await eventually(async () => {
@@ -220,25 +230,30 @@ describe('the bundle in containers', { skip: process.env['E2E_KUBECONFIG'] === u
         await settled(bundle);
       });
       assert.deepEqual(wrong, []);
+      assert.ok(kept.count > 20, `${kept.count} objects were kept`);
+      await stored();
     } finally {
       overlay.remove();
     }
   });
 
-  it('refuses nothing while its node is drained under 100 creates a second', async () => {
+  it('refuses nothing, and stores all, while its node is drained under 100 creates a second', async () => {
     const bundle = use();
     const overlay = overlayOf(bundle.overlay, undefined, ['ha']);
     try {
       await applyOnly(bundle, overlay, 'PodDisruptionBudget', 'Deployment');
       await settled(bundle);
       const node = await bundle.kubectl('get', 'pods', ...webhookPods, '-o', 'jsonpath={.items[0].spec.nodeName}');
-      const wrong = await underLoad(dryCreate, async () => {
+      const { call, stored, kept } = creating('drained');
+      const wrong = await underLoad(call, async () => {
         const drain = ['drain', node, '--ignore-daemonsets', '--delete-emptydir-data', '--timeout=240s'] as const;
         await bundle.kubectl(...drain, '--pod-selector', 'app.kubernetes.io/name=michelangelo-ingester');
         await settled(bundle);
       });
       await bundle.kubectl('uncordon', node);
       assert.deepEqual(wrong, []);
+      assert.ok(kept.count > 20, `${kept.count} objects were kept`);
+      await stored();
     } finally {
       overlay.remove();
     }
@@ -265,7 +280,7 @@ describe('the bundle in containers', { skip: process.env['E2E_KUBECONFIG'] === u
       ] as const;
       const ready = 'jsonpath={.items[*].status.conditions[?(@.type=="Ready")].status}';
       assert.doesNotMatch(await bundle.kubectl(...pods, ready), /False/);
-      for (let call = 0; call < 20; call += 1) assert.equal(await dryCreate(call), undefined);
+      for (let call = 0; call < 20; call += 1) assert.equal(await creating('probe').call(10 * call + 1), undefined);
     }, 240_000);
     await settled(bundle);
     await bundle.apply(aModel('after-restart'));
