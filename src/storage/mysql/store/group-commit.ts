@@ -177,7 +177,8 @@ export class GroupCommit {
 
   /** Those whose rows are locked have waited for long enough; the others go on. */
   #withoutHeld(entries: readonly WriteEntry[], { uids }: RowsHeldError): Parts {
-    const [free, held] = partition(entries, ({ write }) => !uids.has(write.row.uid));
+    const held = entries.filter(({ write }) => uids.has(write.row.uid));
+    const free = entries.filter(({ write }) => !uids.has(write.row.uid));
     const until = this.#options.clock.monotonicMs() + HELD_MS;
     for (const { key } of held) this.#held.set(key, until);
     for (const key of this.#held.keys()) {
@@ -247,9 +248,4 @@ function split(entries: readonly WriteEntry[], error: unknown): Parts {
   if (!causedByRow || entries.length < 2) return whole;
   const middle = Math.ceil(entries.length / 2);
   return { failed: [], again: [entries.slice(0, middle), entries.slice(middle)] };
-}
-
-function partition<T>(all: readonly T[], isFirst: (one: T) => boolean): readonly [T[], T[]] {
-  const { first = [], second = [] } = Object.groupBy(all, (one) => (isFirst(one) ? 'first' : 'second'));
-  return [first, second];
 }
