@@ -104,9 +104,12 @@ export class FakeKubeClient implements KubeClient {
     if (from < this.#oldestWatchable) throw new KubeError('Expired', 'too old resource version');
     yield [];
     while (!signal.aborted) {
-      for (const event of this.#events.filter(({ version }) => version > from)) {
-        from = event.version;
-        yield [{ type: event.type, object: asWatched(event.object) }];
+      // What comes while an event is handed out is looked for before the next change is waited for.
+      const next = this.#events.find(({ version }) => version > from);
+      if (next !== undefined) {
+        from = next.version;
+        yield [{ type: next.type, object: asWatched(next.object) }];
+        continue;
       }
       await this.#nextChange(signal);
       const failure = this.#takeFailure('stream');
