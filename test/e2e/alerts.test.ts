@@ -47,6 +47,7 @@ describe('the alerts under faults', { skip: program === undefined && 'needs Go o
     await bundle().server.start();
     await eventually(() => cluster.row(Model, NS, 'waits'));
     await serves(/^ingester_failing_objects 0$/m);
+    await serves(/^ingester_storage_available 1$/m);
     await recorded.add();
     await holds(recorded, 'MySQL');
   });

@@ -227,7 +227,8 @@ describe('where something goes wrong', () => {
         );
       });
       assert.equal(back.target?.spec.version, '1.0.0');
-      assert.ok((await cluster.reasons()).includes('RolledBack'));
+      // An event is written beside the status, not before it.
+      await eventually(async () => assert.ok((await cluster.reasons()).includes('RolledBack')), A_MINUTE);
       assert.equal(await gateHolder(cluster), null);
       const images = ['get', 'deployment', '-l', `michelangelo/ingester=${INGESTER}`, '-o', 'jsonpath={..image}'];
       assert.doesNotMatch(await cluster.kubectl(...images), /typo/);

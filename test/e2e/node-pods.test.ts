@@ -232,7 +232,8 @@ describe('a pod on a process node', () => {
     const toggle = async (): Promise<void> => {
       const { podIP = '' } = (await cluster.pod('probed')).status ?? {};
       const { host, port } = cluster.network.resolve(podIP, 8080);
-      await fetch(`http://${host}:${port}/`, { method: 'POST' });
+      // It is Unhealthy before it listens, too.
+      await eventually(() => fetch(`http://${host}:${port}/`, { method: 'POST' }));
     };
     for (const expected of ['True', 'False']) {
       await toggle();
