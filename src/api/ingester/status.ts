@@ -134,6 +134,8 @@ export interface LifecycleStatus {
   readonly restores?: readonly string[];
   /** Hash of the specification that was rolled back; it is not tried again unchanged. */
   readonly rejected?: string;
+  /** Why it was rolled back, after its version: `failed: migrate: …`, `was not ready in time: sync: …`. */
+  readonly rejectedBecause?: string;
   readonly credentials?: Credentials;
   readonly lastScheduledAt?: string;
   readonly nextScheduleAt?: string;

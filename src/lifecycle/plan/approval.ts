@@ -132,8 +132,9 @@ function refuseDowngrade(input: ApprovalInput): Refusal {
   return { kind: 'Blocked', reason: 'DowngradeBlocked', message };
 }
 
-function rolledBack({ asked }: ApprovalInput, current: Target): ApprovalResult {
-  const message = `the specification of generation ${asked.generation} failed and was given up; change it to try again`;
+function rolledBack({ asked, lifecycle }: ApprovalInput, current: Target): ApprovalResult {
+  const { rejectedBecause = 'failed' } = lifecycle;
+  const message = `${asked.spec.version} ${rejectedBecause}. It was given up; change the specification to try again`;
   return { target: current, upgrade: undefined, refusal: { kind: 'Blocked', reason: 'RolledBack', message } };
 }
 

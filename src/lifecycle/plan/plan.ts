@@ -106,12 +106,12 @@ function askedTarget({ spec, generation, status }: PlanInput): Target | undefine
 }
 
 function withUpgrade(lifecycle: LifecycleStatus, upgrade: LifecycleStatus['upgrade'], asked: string): LifecycleStatus {
-  const { upgrade: _, rejected, ...rest } = lifecycle;
+  const { upgrade: _, rejected, rejectedBecause = 'failed', ...rest } = lifecycle;
   return {
     ...rest,
     ...(upgrade === undefined ? {} : { upgrade }),
     // Another specification makes a fresh start.
-    ...(rejected === asked ? { rejected } : {}),
+    ...(rejected === asked ? { rejected, rejectedBecause } : {}),
   };
 }
 

@@ -2,7 +2,7 @@
 import type { Attempt, IngesterStatus, LifecycleStatus, Target } from '../../api/ingester/status.ts';
 import { sameJson } from '../../base/json.ts';
 import { type Refusal, specHash } from './approval.ts';
-import type { PlanEvent } from './observed.ts';
+import type { ObservedState, PlanEvent } from './observed.ts';
 import { milliseconds } from './settings.ts';
 
 interface RollbackInput {
@@ -10,6 +10,7 @@ interface RollbackInput {
   readonly asked: Target;
   readonly target: Target;
   readonly lifecycle: LifecycleStatus;
+  readonly observed: ObservedState;
   readonly now: Date;
   readonly emit: (event: PlanEvent) => void;
 }
@@ -27,12 +28,13 @@ export function rollBack(input: RollbackInput): RollbackResult {
   const stable = status.stable;
   const why = reason(input);
   if (attempt === undefined || stable === undefined || why === undefined) return { target, lifecycle };
-  const message = `${target.spec.version} ${why}; going back to ${stable.spec.version}`;
+  const cause = [why, ...causes(input, attempt)].join(': ');
+  const message = `${target.spec.version} ${cause}; going back to ${stable.spec.version}`;
   emit({ reason: 'RolledBack', note: message });
   const again: Attempt = { ...attempt, id: `${attempt.id}-back`, kind: 'Rollback', startedAt: now.toISOString() };
   return {
     target: stable,
-    lifecycle: { ...lifecycle, attempt: again, rejected: specHash(asked.spec) },
+    lifecycle: { ...lifecycle, attempt: again, rejected: specHash(asked.spec), rejectedBecause: cause },
     refusal: { kind: 'Blocked', reason: 'RolledBack', message },
   };
 }
@@ -46,6 +48,18 @@ function reason({ target, lifecycle, status, now, asked }: RollbackInput): strin
   if (pipeline === 'Failed') return 'failed';
   const isLate = now.getTime() - Date.parse(attempt.startedAt) > milliseconds(deadline, '15m');
   return isLate ? 'was not ready in time' : undefined;
+}
+
+/** What the attempt failed by, or what it waits for: of its tasks, of the maintenance page, and of the components. */
+function causes({ lifecycle, observed }: RollbackInput, attempt: Attempt): readonly string[] {
+  const tasks = Object.entries(lifecycle.steps).flatMap(([name, { startedAt = '', message }]) => {
+    return message === undefined || startedAt < attempt.startedAt ? [] : [`${name}: ${message}`];
+  });
+  const pods = Object.entries({ 'maintenance page': observed.maintenance, ...observed.components }).flatMap(
+    ([name, { problem }]) => (problem === undefined ? [] : [`${name}: ${problem}`]),
+  );
+  const found = [...tasks, ...pods].join('; ');
+  return found === '' ? [] : [found];
 }
 
 interface Situation {

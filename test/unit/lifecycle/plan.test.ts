@@ -14,7 +14,7 @@ import { type Plan, type PlanInput, plan } from '../../../src/lifecycle/plan/pla
 import { waitAfter } from '../../../src/lifecycle/plan/run-step.ts';
 import { noLifecycle } from '../../../src/lifecycle/plan/target.ts';
 import { problemsOf } from '../../../src/lifecycle/plan/validate.ts';
-import { type Sim, specOf } from '../../support/lifecycle-model.ts';
+import { observedStateOf, type Sim, specOf } from '../../support/lifecycle-model.ts';
 import { after, asking, failing, inputOf, messageOf, reasonOf, running } from '../../support/lifecycle-plans.ts';
 
 /** An installation whose migration runs. */
@@ -178,6 +178,21 @@ describe('a rollback', () => {
     assert.equal(made.status.target?.spec.version, '1.0.0');
     assert.notEqual(reasonOf(made, 'LifecycleComplete'), undefined);
     assert.equal(made.status.phase, 'Blocked');
+  });
+
+  it('names what the attempt waited for until the specification changes', () => {
+    const problem = 'ImagePullBackOff: no such image';
+    const observed = observedStateOf({ ...running, components: {} });
+    const maintenance = { ...observed.maintenance, problem };
+    const input = asking({ version: '2.0.0' }, { status: quiescing, now: late, observed: { ...observed, maintenance } });
+    const cause = `was not ready in time: maintenance page: ${problem}`;
+    const made = plan(input);
+    const [note] = made.events.filter(({ reason }) => reason === 'RolledBack').map((event) => event.note);
+    assert.equal(note, `2.0.0 ${cause}; going back to 1.0.0`);
+    const back = after(asking({ version: '2.0.0' }, { status: made.status, now: late }), 5);
+    assert.equal(messageOf(back), `2.0.0 ${cause}. It was given up; change the specification to try again`);
+    const another = plan(asking({ version: '3.0.0' }, { status: back.status, now: late }));
+    assert.equal(another.status.lifecycle?.rejectedBecause, undefined);
   });
 
   it('does not come once a migration has begun, nor where it is switched off', () => {
