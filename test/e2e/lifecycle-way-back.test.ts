@@ -74,7 +74,10 @@ describe('an upgrade that fails', () => {
       return status.phase === 'Blocked' && status.lifecycle?.pipeline === 'Settled' && status.ready === '2/2';
     });
     assert.equal(back.target?.spec.version, '1.0.0');
-    assert.match(condition(back, 'LifecycleComplete'), /^False RolledBack: 1\.1\.0 failed: init: no answer from the bucket/);
+    assert.match(
+      condition(back, 'LifecycleComplete'),
+      /^False RolledBack: 1\.1\.0 failed: init: no answer from the bucket/,
+    );
     assert.match(condition(back, 'Available'), /^True Serving/);
     assert.deepEqual(waySince(back, known), ['Upgrading Quiescing', 'Failed TaskFailed', 'Blocked RolledBack']);
     assert.deepEqual(await gate(cluster), schema);

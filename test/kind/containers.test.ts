@@ -4,24 +4,19 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { runCommand } from '../../hack/local/run-command.ts';
-import { FINALIZER } from '../../src/api/names.ts';
-import { messageOf } from '../../src/base/errors.ts';
 import { eventually } from '../support/eventually.ts';
-import { type Overlay, overlayOf } from '../support/overlay-of.ts';
-import { manifestsOf } from '../support/renders.ts';
-import { type Call, underLoad } from '../support/under-load.ts';
+import { applyOnly, type Creates, createsOf, modelIn, modelResource, rowsInPod } from '../support/in-kind.ts';
+import { overlayOf } from '../support/overlay-of.ts';
+import { underLoad } from '../support/under-load.ts';
 import { type Installed, useInstalled } from '../support/use-installed.ts';
 
 const system = 'ingester-system';
 /** One for each run: rows stay. */
 const namespace = `containers-${Date.now().toString(36)}`;
 const models = 'models.michelangelo.api';
-const modelResource = { group: 'michelangelo.api', version: 'v2', plural: 'models' };
 const roles = ['webhook', 'reconciler'] as const;
 
-function aModel(name: string): object {
-  return { apiVersion: 'michelangelo.api/v2', kind: 'Model', metadata: { namespace, name }, spec: {} };
-}
+const aModel = (name: string): object => modelIn(namespace, name);
 
 /** Runs a script of Node in a pod of the role: there is nothing else in it to run. */
 function inPod(bundle: Installed, role: string, script: string): Promise<string> {
@@ -134,11 +129,11 @@ describe('the bundle in containers', { skip: process.env['E2E_KUBECONFIG'] === u
       const large = { ...aModel(`large-${index}`), spec: { description: 'x'.repeat(2 ** 20) } };
       await bundle.client.create(modelResource, namespace, large);
     }
-    await eventually(async () => assert.equal(await rowsInPod(bundle, 'large-%'), many));
+    await eventually(async () => assert.equal(await rowsInPod(bundle, namespace, 'large-%'), many));
     await bundle.kubectl('rollout', 'restart', '-n', system, 'deployment/ingester-reconciler');
     await settled(bundle);
     await bundle.apply(aModel('after-large'));
-    await eventually(async () => assert.equal(await rowsInPod(bundle, 'after-large'), 1));
+    await eventually(async () => assert.equal(await rowsInPod(bundle, namespace, 'after-large'), 1));
     await bundle.kubectl('delete', models, '-n', namespace, '--all', '--timeout=240s');
     const ends = 'jsonpath={.items[*].status.containerStatuses[*].lastState.terminated.reason}';
     assert.doesNotMatch(await bundle.kubectl('get', 'pods', '-n', system, '-o', ends), /OOMKilled/);
@@ -153,8 +148,8 @@ describe('the bundle in containers', { skip: process.env['E2E_KUBECONFIG'] === u
     await bundle.kubectl('rollout', 'status', '-n', 'mysql', 'statefulset/mysql', '--timeout=240s');
     const gone = ['wait', '-n', namespace, '--for=delete', `${models}/deleted-while-killed`, '--timeout=120s'] as const;
     await bundle.kubectl(...gone);
-    await eventually(async () => assert.equal(await rowsInPod(bundle, 'while-killed'), 1));
-    assert.equal(await rowsInPod(bundle, 'deleted-while-killed'), 1);
+    await eventually(async () => assert.equal(await rowsInPod(bundle, namespace, 'while-killed'), 1));
+    assert.equal(await rowsInPod(bundle, namespace, 'deleted-while-killed'), 1);
   });
 
   it('lets through what the network policies name, and nothing else', async () => {
@@ -177,7 +172,7 @@ describe('the bundle in containers', { skip: process.env['E2E_KUBECONFIG'] === u
         assert.equal((await inPod(bundle, 'reconciler', connect(9153, dns))).trim(), 'shut'),
       );
       await bundle.apply(aModel('with-policies'));
-      await eventually(async () => assert.equal(await rowsInPod(bundle, 'with-policies'), 1));
+      await eventually(async () => assert.equal(await rowsInPod(bundle, namespace, 'with-policies'), 1));
 
       // Into the pods: metrics from namespaces with the label, and the webhook from everywhere.
       const [labelled] = ['ingester.michelangelo.api/metrics'];
@@ -192,23 +187,7 @@ describe('the bundle in containers', { skip: process.env['E2E_KUBECONFIG'] === u
     }
   });
 
-  /** One in ten is kept; `kept` counts them. */
-  const creating = (name: string) => {
-    const kept = { count: 0 };
-    const call: Call = async (index) => {
-      try {
-        const dryRun = index % 10 > 0;
-        const created = await use().client.create(modelResource, namespace, aModel(`${name}-${index}`), { dryRun });
-        if (!dryRun) kept.count += 1;
-        return created.metadata.finalizers?.includes(FINALIZER) === true ? undefined : 'without finalizer';
-      } catch (error) {
-        return messageOf(error);
-      }
-    };
-    const stored = (): Promise<void> =>
-      eventually(async () => assert.equal(await rowsInPod(use(), `${name}-%`), kept.count), 120_000);
-    return { call, stored, kept };
-  };
+  const creating = (name: string): Creates => createsOf(use, namespace, name);
   const webhookPods = ['-n', system, '-l', 'app.kubernetes.io/component=webhook'] as const;
 
   it('refuses nothing, and stores all, while it goes to another image and back under 100 creates a second', async () => {
@@ -284,8 +263,8 @@ describe('the bundle in containers', { skip: process.env['E2E_KUBECONFIG'] === u
     }, 240_000);
     await settled(bundle);
     await bundle.apply(aModel('after-restart'));
-    await eventually(async () => assert.equal(await rowsInPod(bundle, 'while-restarted'), 1), 120_000);
-    await eventually(async () => assert.equal(await rowsInPod(bundle, 'after-restart'), 1), 120_000);
+    await eventually(async () => assert.equal(await rowsInPod(bundle, namespace, 'while-restarted'), 1), 120_000);
+    await eventually(async () => assert.equal(await rowsInPod(bundle, namespace, 'after-restart'), 1), 120_000);
   });
 });
 
@@ -308,13 +287,6 @@ function timedStart(args: readonly string[]): string {
     })();`;
 }
 
-/** The port-forward to MySQL ends with its pod, so that this asks in the pod. */
-async function rowsInPod(bundle: Installed, name: string): Promise<number> {
-  const sql = `SELECT COUNT(*) FROM michelangelo.model WHERE namespace = '${namespace}' AND name LIKE '${name}'`;
-  const command = `MYSQL_PWD=$MYSQL_ROOT_PASSWORD mysql -uroot -h127.0.0.1 -N -e "${sql}"`;
-  return Number(await bundle.kubectl('exec', '-n', 'mysql', 'statefulset/mysql', '--', 'sh', '-c', command));
-}
-
 /** Whether the pod of MySQL, which has a shell, gets through to a pod of the role. */
 async function fromMysql(bundle: Installed, role: string, port: number): Promise<'open' | 'shut'> {
   const pods = ['get', 'pods', '-n', system, '-l', `app.kubernetes.io/component=${role}`] as const;
@@ -322,9 +294,4 @@ async function fromMysql(bundle: Installed, role: string, port: number): Promise
   const connect = ['timeout', '3', 'bash', '-c', `exec 3<>/dev/tcp/${address}/${port}`];
   const { code } = await bundle.tryKubectl('exec', '-n', 'mysql', 'mysql-0', '--', ...connect);
   return code === 0 ? 'open' : 'shut';
-}
-
-async function applyOnly(bundle: Installed, overlay: Overlay, ...kinds: readonly string[]): Promise<void> {
-  const manifests = manifestsOf(await bundle.kubectl('kustomize', overlay.folder));
-  await bundle.apply({ apiVersion: 'v1', kind: 'List', items: manifests.filter(({ kind }) => kinds.includes(kind)) });
 }

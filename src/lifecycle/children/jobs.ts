@@ -34,6 +34,10 @@ export function jobOf(parent: Parent, input: JobInput, run: string): object {
     spec: {
       // Attempts are counted in the status of the resource.
       backoffLimit: 0,
+      // A pod that a drain or a preemption ends is replaced once it has gone, and is no attempt.
+      podFailurePolicy: {
+        rules: [{ action: 'Ignore', onPodConditions: [{ type: 'DisruptionTarget', status: 'True' }] }],
+      },
       completions: 1,
       parallelism: 1,
       activeDeadlineSeconds: Math.max(1, Math.ceil(timeout / 1000)),

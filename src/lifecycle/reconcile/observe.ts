@@ -170,6 +170,10 @@ function firstOf<T>(list: readonly T[], text: (one: T) => string | undefined): s
   return list.map(text).find((one) => one !== undefined);
 }
 
+function isDisrupted(pod: KubernetesObject): boolean {
+  return listAt(pod, 'status', 'conditions').some((each) => textAt(each, 'type') === 'DisruptionTarget');
+}
+
 function observeJob(job: KubernetesObject, { all, now, warnings }: ObservedPods): ObservedJob {
   const pods = podsOfJob(job, all);
   const alive = pods.filter((pod) => !hasEnded(pod));
@@ -179,7 +183,9 @@ function observeJob(job: KubernetesObject, { all, now, warnings }: ObservedPods)
     );
   const failed = condition('Failed');
   const state = condition('Complete') !== undefined ? 'succeeded' : failed !== undefined ? 'failed' : 'active';
-  const ended = pods.map(endOf).find((end) => end !== undefined);
+  // How a pod ended that was drained says nothing of the task, as long as there is another.
+  const byItself = pods.toSorted((left, right) => Number(isDisrupted(left)) - Number(isDisrupted(right)));
+  const ended = byItself.map(endOf).find((end) => end !== undefined);
   const late = alive.filter((pod) => isOlderThanGrace(pod, now));
   const said = firstOf([job, ...late], ({ metadata }) => warnings.get(metadata.uid));
   const stuck = firstOf(late, waitingProblem) ?? said;

@@ -138,13 +138,15 @@ describe('the children of an Ingester resource', () => {
     assert.equal(valueAt(queryService?.body, ['metadata', 'labels', label]), undefined, 'or it would be read twice');
   });
 
-  it('are Jobs that never try by themselves, end in time and carry the number of their run', () => {
+  it('are Jobs that never try by themselves unless a node was drained, end in time and carry the number of their run', () => {
     const timed = { ...spec, lifecycle: { migrate: { timeout: '90s' } } };
     const job = jobOf(parent, { spec: timed, step: 'migrate' }, 'migrate-7');
     assert.deepEqual(
       [valueAt(job, ['spec', 'backoffLimit']), valueAt(job, ['spec', 'activeDeadlineSeconds'])],
       [0, 90],
     );
+    const onPodConditions = [{ type: 'DisruptionTarget', status: 'True' }];
+    assert.deepEqual(valueAt(job, ['spec', 'podFailurePolicy', 'rules']), [{ action: 'Ignore', onPodConditions }]);
     assert.match(JSON.stringify(job), /"--attempt","u-1-7"/);
     assert.doesNotMatch(JSON.stringify(job), /@run@/);
   });

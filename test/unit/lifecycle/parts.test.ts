@@ -144,6 +144,22 @@ describe('the pod of a task', () => {
     const [job] = await jobs();
     assert.deepEqual([job?.exitCode, job?.message], [3, 'no login with password= ***']);
   });
+
+  it('says how the pod ended that took the place of a drained one, and not how that one did', async () => {
+    const { server, owned, jobs } = aMigration();
+    const owner = { kind: 'Job', name: 'one-migrate', uid: 'uid-of-one-migrate' };
+    const ended = (name: string, exitCode: number, conditions: readonly object[] = []): void => {
+      const terminated = { exitCode, reason: exitCode === 0 ? 'Completed' : 'Error', message: name };
+      const containerStatuses = [{ state: { terminated } }];
+      const phase = exitCode === 0 ? 'Succeeded' : 'Failed';
+      server.of('pods').put(owned('Pod', name, owner, { status: { phase, conditions, containerStatuses } }));
+    };
+    ended('drained', 143, [{ type: 'DisruptionTarget', status: 'True' }]);
+    assert.equal((await jobs())[0]?.message, 'drained');
+    ended('replaced', 0);
+    const [job] = await jobs();
+    assert.deepEqual([job?.exitCode, job?.message], [0, 'replaced']);
+  });
 });
 
 /** A Job of the resource, and what is observed of it. */

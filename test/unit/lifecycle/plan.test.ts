@@ -184,7 +184,10 @@ describe('a rollback', () => {
     const problem = 'ImagePullBackOff: no such image';
     const observed = observedStateOf({ ...running, components: {} });
     const maintenance = { ...observed.maintenance, problem };
-    const input = asking({ version: '2.0.0' }, { status: quiescing, now: late, observed: { ...observed, maintenance } });
+    const input = asking(
+      { version: '2.0.0' },
+      { status: quiescing, now: late, observed: { ...observed, maintenance } },
+    );
     const cause = `was not ready in time: maintenance page: ${problem}`;
     const made = plan(input);
     const [note] = made.events.filter(({ reason }) => reason === 'RolledBack').map((event) => event.note);
