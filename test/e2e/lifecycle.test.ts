@@ -100,6 +100,31 @@ describe('an Ingester resource', () => {
     assert.match(init ?? '', /restore needs the tasks migrate, .* and init/);
   });
 
+  it('that breaks a rule of a later release keeps its status written, and is refused only what the rule is about', async () => {
+    const cluster = use();
+    const crd = (operation: object): Promise<string> => {
+      const at = '/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/version/x-kubernetes-validations';
+      const patch = JSON.stringify([{ path: at, ...operation }]);
+      return cluster.kubectl('patch', 'crd', 'ingesters.ingester.michelangelo.api', '--type=json', '-p', patch);
+    };
+    const { version: known } = await cluster.status();
+    await crd({ op: 'add', value: [{ rule: 'self != "1.0.0" && self != "1.0.1"', message: 'no longer supported' }] });
+    try {
+      await eventually(async () => {
+        const change = ['patch', 'ingester', INGESTER, '--dry-run=server', '--type=merge', '-p'] as const;
+        const { stderr } = await cluster.tryKubectl(...change, '{"spec":{"version":"1.0.1"}}');
+        assert.match(stderr, /spec\.version: .*no longer supported/);
+      });
+      assert.equal(known, '1.0.0');
+      await cluster.kubectl('delete', 'pod', '-l', 'app.kubernetes.io/component=sync', '--wait=false');
+      await cluster.until('with a pod less', ({ ready }) => ready === '1/2');
+      await cluster.patch({ forceReload: 'under the rule' });
+      await cluster.settled('1.0.0');
+    } finally {
+      await crd({ op: 'remove' });
+    }
+  });
+
   it('upgrades behind the maintenance page: a client sees 200 or 503 with Retry-After, and nothing else', async () => {
     const cluster = use();
     const token = (await cluster.kubectl('create', 'token', 'ingester-reconciler')).trim();

@@ -13,6 +13,9 @@ export interface Finding {
   readonly place?: Place;
 }
 
+/** What is found of a rule in CEL. */
+export const RULE_ADDED = 'validation rule added or changed';
+
 /** Where both nodes are: for the reader, and in an object. */
 interface Position {
   readonly path: string;
@@ -211,7 +214,7 @@ function* allOfAdded(before: Node, after: Node): Iterable<string> {
 
 function* rulesAdded(before: Node, after: Node): Iterable<string> {
   const known = new Set(rulesOf(before));
-  if (rulesOf(after).some((rule) => !known.has(rule))) yield 'validation rule added or changed';
+  if (rulesOf(after).some((rule) => !known.has(rule))) yield RULE_ADDED;
 }
 
 function rulesOf(node: Node): readonly string[] {

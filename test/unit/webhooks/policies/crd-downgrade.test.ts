@@ -117,6 +117,23 @@ describe('rule crd-downgrade', () => {
     assert.deepEqual(census.asked, []);
   });
 
+  it('lets a release bring rules for an Ingester, and none for a kind of the platform, but removes no field of either', async () => {
+    const ruled = { a: { type: 'string', 'x-kubernetes-validations': [{ rule: 'self != "x"' }] } };
+    const change = (group: string, to: JsonObject): JsonObject => {
+      const [before, after] = [both, to].map((properties) => {
+        const { spec, ...rest } = crd(properties);
+        return { ...rest, spec: { ...(spec as JsonObject), group } };
+      });
+      return update(before ?? {}, after ?? {});
+    };
+    const judge = (group: string, to: JsonObject) =>
+      verdictOf(crdDowngrade(new FakeCensus('some'), aRecord()), change(group, to));
+    const settings = 'ingester.michelangelo.api';
+    assert.deepEqual(await judge(settings, { ...both, ...ruled }), { allowed: true });
+    assertDenied(await judge('michelangelo.api', { ...both, ...ruled }), /spec\.a: validation rule added or changed/);
+    assertDenied(await judge(settings, ruled), /spec\.b: property removed/);
+  });
+
   it('counts the further removals', async () => {
     const request = update(crd({ ...both, c: { type: 'string' }, d: { type: 'string' } }), crd({}));
     assertDenied(
