@@ -50,7 +50,7 @@ async function runAuditCommand(program: Command, options: Options): Promise<void
   });
   printResult(options.output, auditJson(audited), auditText(audited));
   const open = openFindings(audited);
-  if (open > 0) throw new AuditFindingsError(open);
+  if (open.length > 0) throw new AuditFindingsError(open);
 }
 
 // What an audit found, as text and as JSON.
@@ -82,14 +82,14 @@ function listed(audited: AuditedKind): readonly Listed[] {
 }
 
 /** Findings that are still there. */
-function openFindings(audited: readonly AuditedKind[]): number {
+function openFindings(audited: readonly AuditedKind[]): readonly Listed[] {
   const closed: readonly (RepairOutcome | undefined)[] = ['repaired', 'passing'];
-  return audited.flatMap(listed).filter(({ outcome }) => !closed.includes(outcome)).length;
+  return audited.flatMap(listed).filter(({ outcome }) => !closed.includes(outcome));
 }
 
 function auditJson(audited: readonly AuditedKind[]): object {
   return {
-    open: openFindings(audited),
+    open: openFindings(audited).length,
     kinds: audited.map((one) => ({
       kind: one.kind.kind,
       skipped: one.skipped,
@@ -104,7 +104,7 @@ function auditJson(audited: readonly AuditedKind[]): object {
 
 function auditText(audited: readonly AuditedKind[]): string {
   const lines = audited.flatMap(kindLines);
-  const open = openFindings(audited);
+  const open = openFindings(audited).length;
   return `${[...lines, open === 0 ? 'MySQL and the cluster agree.' : `${open} findings are open.`].join('\n')}\n`;
 }
 

@@ -76,10 +76,15 @@ export class UninstallElsewhereError extends CodedError {
   }
 }
 
-/** MySQL and the cluster differ. */
+/** MySQL and the cluster differ. `outcome` says what became of a repair, where there was one. */
 export class AuditFindingsError extends CodedError {
-  constructor(open: number) {
-    super('AUDIT_FINDINGS', `${open} findings are open. docs/audit.md says what each means; --repair repairs most.`);
+  constructor(open: readonly { readonly finding: string; readonly outcome?: string }[]) {
+    const names = open.map(({ finding, outcome }) => (outcome === undefined ? finding : `${finding}, ${outcome}`));
+    const counts = [...Map.groupBy(names, (name) => name)].map(([name, { length }]) => `${length} ${name}`);
+    super(
+      'AUDIT_FINDINGS',
+      `${open.length} findings are open (${counts.join('; ')}). docs/audit.md says what each means; --repair repairs most.`,
+    );
   }
 }
 

@@ -71,7 +71,7 @@ describe('ingester audit', () => {
     for (const args of [[], []]) {
       const { code, open, found, stderr } = await audit(...args);
       assert.deepEqual([code, open], [1, 8]);
-      assert.match(stderr, /AUDIT_FINDINGS/);
+      assert.match(stderr, /AUDIT_FINDINGS.*8 findings are open \(.*2 stale/);
       assert.deepEqual(found, [
         'ahead ahead',
         'extra extra',
@@ -86,8 +86,9 @@ describe('ingester audit', () => {
   });
 
   it('repairs the differences it can when asked to, and names the ones it left', async () => {
-    const { code, found } = await audit('--repair');
+    const { code, found, stderr } = await audit('--repair');
     assert.equal(code, 1);
+    assert.match(stderr, /2 findings are open \(1 ahead, not-asked; 1 unreadable, impossible\)/);
     assert.deepEqual(found, [
       'ahead ahead not-asked',
       'extra extra repaired',

@@ -45,7 +45,7 @@ async function initialize(configuration: Configuration, exclusive: Exclusive, ru
   const { applied } = await migrateWithin(exclusive, { ...migrateOptions(configuration), progress, gateHolder });
   const backfilled = await backfillAll(configuration, exclusive, run);
   const audited: (readonly AuditedKind[])[] = [];
-  for (let open = 1; open > 0; ) {
+  for (let isOpen = true; isOpen; ) {
     const before = audited.at(-1);
     progress(
       before === undefined ? 'storing what the cluster has, with the finalizer' : 'comparing both sides once more',
@@ -53,8 +53,9 @@ async function initialize(configuration: Configuration, exclusive: Exclusive, ru
     const round = await auditOnce(configuration, exclusive, run);
     run.signal.throwIfAborted();
     audited.push(round);
-    open = openFindings(repairsOf(round), before === undefined ? undefined : repairsOf(before)).length;
-    if (open > 0 && audited.length === MOST_ROUNDS) throw new AuditFindingsError(open);
+    const open = openFindings(repairsOf(round), before === undefined ? undefined : repairsOf(before));
+    isOpen = open.length > 0;
+    if (isOpen && audited.length === MOST_ROUNDS) throw new AuditFindingsError(open);
   }
   return { applied, backfilled, repaired: countRepairs(audited.flat()), ...totals(audited.at(-1) ?? []) };
 }
