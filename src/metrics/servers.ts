@@ -28,13 +28,15 @@ const QUERY_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 
 export interface AnsweredQuery {
   readonly method: string;
   readonly code: number;
+  /** One that is configured, or empty. */
+  readonly cluster: string;
   readonly seconds: number;
 }
 
 /** What the query API cannot say by its answers: whether it could answer, and how long clients will believe it. */
 export class QueryMetricFamilies {
   readonly #expiry: Gauge;
-  readonly #requests: Counter<'method' | 'code'>;
+  readonly #requests: Counter<'method' | 'code' | 'cluster'>;
   readonly #seconds: Histogram<'method'>;
   #available: () => boolean = () => false;
 
@@ -56,8 +58,8 @@ export class QueryMetricFamilies {
     });
     this.#requests = new Counter({
       name: 'ingester_query_requests_total',
-      help: 'Requests to the query API by method and HTTP status, discovery included',
-      labelNames: ['method', 'code'],
+      help: 'Requests to the query API by method, HTTP status and the cluster whose objects were asked for, discovery included',
+      labelNames: ['method', 'code', 'cluster'],
       registers,
     });
     this.#seconds = new Histogram({
@@ -67,14 +69,14 @@ export class QueryMetricFamilies {
       buckets: QUERY_BUCKETS,
       registers,
     });
-    this.#requests.inc({ method: 'GET', code: '200' }, 0);
+    this.#requests.inc({ method: 'GET', code: '200', cluster: '' }, 0);
     this.#seconds.zero({ method: 'GET' });
   }
 
-  answered({ method, code, seconds }: AnsweredQuery): void {
+  answered({ method, code, cluster, seconds }: AnsweredQuery): void {
     // A client chooses the method; only those that are served have a series.
     const shown = methods.includes(method) ? method : 'other';
-    this.#requests.inc({ method: shown, code: String(code) });
+    this.#requests.inc({ method: shown, code: String(code), cluster });
     this.#seconds.observe({ method: shown }, seconds);
   }
 

@@ -125,7 +125,8 @@ function audited({ logger, clock, onAnswered }: QueryAppOptions): express.Reques
       const method = isWatch(new URLSearchParams(query)) ? 'WATCH' : request.method;
       const { path } = request;
       const { statusCode: status } = response;
-      onAnswered?.({ method, code: status, seconds: durationMs / 1000 });
+      const cluster = (response.locals['cluster'] as string | undefined) ?? '';
+      onAnswered?.({ method, code: status, cluster, seconds: durationMs / 1000 });
       const user = (response.locals['user'] as string | undefined) ?? '';
       const more = user !== '' && status < 400 ? {} : lines.take(`${status} ${user}`);
       if (more === undefined) return;

@@ -47,6 +47,7 @@ export class Clusters {
       return;
     }
     if (name === EVERY) {
+      context.response.locals['cluster'] = name;
       if (!isList(target, context)) throw this.#refused('only a list can be of every cluster');
       await this.#every.list(target, { ...context, query });
       return;
@@ -54,6 +55,7 @@ export class Clusters {
     const [served, handler] = [this.#served.get(name), this.#handlers.get(name)];
     if (served === undefined || handler === undefined)
       throw this.#refused(`there is no cluster "${name.slice(0, 100)}"`);
+    context.response.locals['cluster'] = name;
     const user = served.as(context.user);
     await namingCluster(name, () => handler.answer(target, { ...context, query, user }));
   }

@@ -33,6 +33,14 @@ export interface OtherCluster extends ClusterParts {
   readonly isRetired: boolean;
 }
 
+export interface AnsweredRequest {
+  readonly method: string;
+  readonly code: number;
+  /** That was asked for; `*` for all of them, empty where the request was about none. */
+  readonly cluster: string;
+  readonly seconds: number;
+}
+
 /** What the query API is made of; the parts are those of the cluster that it runs in. */
 export interface QueryAppOptions extends ClusterParts {
   /** By name. */
@@ -46,7 +54,7 @@ export interface QueryAppOptions extends ClusterParts {
   /** Ends the watches. */
   readonly stopping?: AbortSignal;
   /** Told of each request once its answer is over. */
-  readonly onAnswered?: (answer: { readonly method: string; readonly code: number; readonly seconds: number }) => void;
+  readonly onAnswered?: (answer: AnsweredRequest) => void;
 }
 
 export interface QueryLimits extends TimeLimits {

@@ -9,7 +9,7 @@ import { createQueryApp } from '../../src/query/app.ts';
 import type { Access } from '../../src/query/authorize.ts';
 import type { User } from '../../src/query/context.ts';
 import { QueryError } from '../../src/query/errors.ts';
-import type { ClusterParts, QueryLimits } from '../../src/query/options.ts';
+import type { AnsweredRequest, ClusterParts, QueryLimits } from '../../src/query/options.ts';
 import type { ReconcilerReport } from '../../src/query/report-port.ts';
 import { QueryTemplates } from '../../src/storage/query-templates.ts';
 import { maskedValues } from '../../src/storage/sensitive.ts';
@@ -50,6 +50,8 @@ export interface QueryAppUnderTest {
   readonly logger: RecordingLogger;
   readonly clock: FakeClock;
   readonly app: Express;
+  /** What the metrics are told of. */
+  readonly counted: AnsweredRequest[];
   readonly get: (path: string, accept?: string) => Promise<Answered>;
   readonly post: (path: string, body: object | string, type?: string) => Promise<Answered>;
   readonly del: (path: string, body?: object) => Promise<Answered>;
@@ -68,6 +70,7 @@ export function queryApp(setUp: QueryAppSetUp = {}): QueryAppUnderTest {
   const { limits = {}, storage = new MemoryStorage(), user = 'alice', groups = [], others = {} } = setUp;
   const logger = new RecordingLogger();
   const clock = new FakeClock();
+  const counted: AnsweredRequest[] = [];
   const app = createQueryApp({
     ...partsOf({ ...setUp, storage }, clock),
     others: new Map(
@@ -84,6 +87,7 @@ export function queryApp(setUp: QueryAppSetUp = {}): QueryAppUnderTest {
       ...{ firstMs: 1000, wholeMs: 60_000, maxInFlight: 4, userPerSecond: 0, userBurst: 1, staleMs: 60_000 },
       ...limits,
     },
+    onAnswered: (answer) => counted.push(answer),
   });
   const answered = (answer: request.Response): Answered => ({
     status: answer.status,
@@ -104,7 +108,7 @@ export function queryApp(setUp: QueryAppSetUp = {}): QueryAppUnderTest {
         .set('Content-Type', type)
         .send(typeof body === 'string' ? body : JSON.stringify(body)),
     );
-  return { storage, logger, clock, app, get, post, del, patch };
+  return { storage, logger, clock, app, counted, get, post, del, patch };
 }
 
 function partsOf(

@@ -52,6 +52,20 @@ describe('a request that names a cluster', () => {
     });
   }
 
+  it('is counted with it, and one for a cluster that is not there without', async () => {
+    const { get, counted } = await threeClusters();
+    for (const query of ['?cluster=eu-1', '', '?cluster=*', '?cluster=gone']) await get(`/models${query}`);
+    assert.deepEqual(
+      counted.map(({ cluster, code }) => [cluster, code]),
+      [
+        ['eu-1', 200],
+        ['in-cluster', 200],
+        ['*', 200],
+        ['', 400],
+      ],
+    );
+  });
+
   it('takes other fields beside it', async () => {
     const { get } = await threeClusters();
     const selector = encodeURIComponent('metadata.name=same,cluster=us-1,source=live');
