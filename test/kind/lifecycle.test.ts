@@ -80,7 +80,7 @@ describe('an Ingester resource in containers', { skip }, () => {
 
   before(async () => {
     const bundle = use();
-    overlay = overlayOf(bundle.overlay, undefined, ['lifecycle']);
+    overlay = overlayOf(bundle.overlay, 'dev', ['lifecycle']);
     const plain = new Set((await manifestsIn(bundle, { folder: bundle.overlay })).map(nameOf));
     const manifests = (await manifestsIn(bundle, overlay)).filter(({ kind }) => kind !== 'Job');
     const permitted = { metadata: { namespace: SYSTEM, name: 'ingester-permitted' }, data: { commands: '*' } };
@@ -170,6 +170,7 @@ describe('an Ingester resource in containers', { skip }, () => {
       await bundle.kubectl(...drain, '--pod-selector', 'app.kubernetes.io/name=michelangelo-ingester');
       const { lifecycle } = await runs(4);
       assert.equal(lifecycle?.gateHeld, false);
+      assert.equal(lifecycle.steps.migrate?.attempts, 0);
       await stores('drained');
     } finally {
       await bundle.kubectl('uncordon', node);
