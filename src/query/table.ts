@@ -1,5 +1,6 @@
 // Tables as kubectl asks for them: the print columns of the kind, where the object is, and its age.
 import type { KindDefinition, PrintColumn } from '../api/kind.ts';
+import { RESTORED_FROM_ANNOTATION } from '../api/names.ts';
 import { age } from '../base/human-duration.ts';
 import { isJsonObject, type JsonObject, type JsonValue, valueAt } from '../base/json.ts';
 import { terminalLine } from '../base/terminal-text.ts';
@@ -55,9 +56,14 @@ function columnsOf({ kind, clusters }: Pick<TableForm, 'kind' | 'clusters'>): re
     {
       name: 'Where',
       type: 'string',
-      description: 'Where the object is: in etcd and MySQL, evicted to MySQL only, or deleted and kept for the record.',
+      description:
+        'Where the object is: in etcd and MySQL, evicted to MySQL only, or deleted and kept for the record; restored where it was ' +
+        'made from one of those, which stays listed with its own uid.',
       priority: 0,
-      cell: (stored) => where[whereabouts(stored)],
+      cell: (stored, object) => {
+        const isRestored = typeof valueAt(object, ['metadata', 'annotations', RESTORED_FROM_ANNOTATION]) === 'string';
+        return `${where[whereabouts(stored)]}${isRestored ? ', restored' : ''}`;
+      },
     },
     {
       name: 'Age',

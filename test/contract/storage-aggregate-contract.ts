@@ -201,6 +201,27 @@ export function storageAggregateContract(
       assert.deepEqual(found, [{ key: [], count: 4, figures: among([7, 7, 9]) }]);
     });
 
+    it('finds the median of more values than a server lists by itself', { skip: medians === 'refused' }, async () => {
+      const place = 'counted-many';
+      const many = Array.from({ length: 501 }, (_, index) => index);
+      await Promise.all(
+        many.map((index) =>
+          storageFor().upsert(
+            aModelRow(
+              {
+                ...{ uid: `many-${index}`, name: `m${index}`, namespace: place },
+                creationTimestamp: new Date(Date.UTC(2026, 0, 1, 0, 0, index)).toISOString(),
+              },
+              { revisionId: 1000 - index },
+            ),
+          ),
+        ),
+      );
+      const figures = [CREATED, 'spec.revisionId'].map((field) => ({ figure: 'p50', field }) as const);
+      const { groups: found } = await storageFor().aggregate(modelKind, { namespace: place, figures });
+      assert.deepEqual(found, [{ key: [], count: 501, figures: ['2026-01-01T00:04:10.000000Z', 750] }]);
+    });
+
     const median: AggregateQuery = { figures: [{ figure: 'p50', field: 'spec.revisionId' }] };
     const refused: readonly (readonly [string, AggregateQuery, RegExp])[] = [
       ...(medians === 'refused' ? ([['a median', median, /median over the rows of several shards/]] as const) : []),

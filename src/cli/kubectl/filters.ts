@@ -84,7 +84,7 @@ export function nothingFound(
     ownedBy === undefined
       ? ''
       : ' --owned-by looks at the owners in metadata; what names an object in its spec, "kubectl ingester tree" shows.';
-  return `No objects that are asked for are stored in ${where}.${more}${named}\n`;
+  return `No such objects are stored in ${where}.${more}${named}\n`;
 }
 
 function timeOf(text: string): string {

@@ -68,7 +68,10 @@ export function createPluginProgram(): Command {
   addTreeCommand(program);
   addVersionCommand(program);
   addCompletionCommands(program);
-  for (const command of [program, ...program.commands]) addGlobalFlags(command);
+  for (const command of [program, ...program.commands]) {
+    addGlobalFlags(command);
+    command.showHelpAfterError('"--help" lists what it takes.');
+  }
   return program;
 }
 

@@ -88,13 +88,16 @@ export function Overview({ api, summary, turn }: Props): VNode {
 const lagWord = (seconds: number | undefined): string =>
   seconds === undefined ? 'no reconciler has run' : `${duration(seconds)} behind`;
 
+/** It rises to a minute and falls again where nothing changes, which is no lag. */
+const COMPLETE =
+  'Every change up to then is stored. The reconciler makes sure about once a minute where nothing changes; changes are stored at once.';
+
 function Lag({ kinds }: { readonly kinds: readonly KindSummary[] }): VNode {
   const known = kinds.map(({ lagSeconds }) => lagSeconds).filter((lag) => lag !== undefined);
-  const middle = known.toSorted((left, right) => left - right)[Math.floor(known.length / 2)];
   return (
-    <div>
-      <dt>median lag</dt>
-      <dd>{middle === undefined ? 'unknown' : duration(middle)}</dd>
+    <div title={COMPLETE}>
+      <dt>complete up to</dt>
+      <dd>{known.length === 0 ? 'unknown' : `${duration(Math.max(...known))} ago`}</dd>
     </div>
   );
 }
@@ -149,7 +152,9 @@ function KindTable({ kinds, byKind }: KindTableProps): VNode {
         <thead>
           <tr>
             {['Kind', 'Live', 'Evicted', 'Deleted', 'Complete', '30 days'].map((head) => (
-              <th scope="col">{head}</th>
+              <th scope="col" title={head === 'Complete' ? COMPLETE : undefined}>
+                {head}
+              </th>
             ))}
           </tr>
         </thead>

@@ -81,9 +81,10 @@ const mysql: Dialect = {
   transactions: 'shown',
   medians: 'answered',
   keys: 'changed',
-  // Each server takes the other's setting for a comment, also one that says it is the other.
+  // Each server takes the other's setting for a comment, also one that says it is the other. A median is cut out of a list of
+  // all values: of 100,000 times it has 3 MB, and a shorter one would be cut without an error.
   sessionLimits: (limitMs, silentSeconds) => [
-    `SET SESSION wait_timeout = ${silentSeconds} ` +
+    `SET SESSION wait_timeout = ${silentSeconds}, group_concat_max_len = ${4 * MiB} ` +
       `/*!80000 , max_execution_time = ${limitMs} */ /*M!100101 , max_statement_time = ${limitMs / 1000} */`,
   ],
   noLimits: [

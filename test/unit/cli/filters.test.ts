@@ -92,7 +92,7 @@ describe('filters on the command line', () => {
   it('say in which namespace nothing was found, and with --owned-by what may be looked for', () => {
     const session = { namespace: 'ml' };
     const one = nothingFound(session, { allNamespaces: false });
-    assert.match(one, /^No objects that are asked for are stored in namespace ml\. -A looks in all/);
+    assert.match(one, /^No such objects are stored in namespace ml\. -A looks in all/);
     assert.match(nothingFound(session, { allNamespaces: true }), /stored in any namespace that you may list\.\n$/);
     const ownedBy = 'metadata.ownerReferences=Pipeline/train';
     assert.match(nothingFound(session, { allNamespaces: false, ownedBy }), /"kubectl ingester tree" shows/);

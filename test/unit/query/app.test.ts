@@ -89,6 +89,14 @@ describe('a list of stored objects', () => {
     assert.equal(rows[0]?.object.kind, 'PartialObjectMetadata');
   });
 
+  it('says of an object that was restored that it was, beside the one that it was made from', async () => {
+    const { storage, get } = setUp();
+    const annotations = { 'michelangelo/RestoredFrom': 'uid-of-before' };
+    await storage.upsert(aModelRow({ uid: 'uid-of-again', name: 'again', annotations }));
+    const { rows } = (await get('/models', tableType)).body as { rows: { cells: unknown[] }[] };
+    assert.equal(rows[0]?.cells[4], 'etcd and MySQL, restored');
+  });
+
   it('is a Status 503 with Retry-After while the database is away, never an empty list', async () => {
     const { storage, get } = setUp();
     storage.list = () => Promise.reject(new StorageUnavailableError('no answer', undefined));
