@@ -9,7 +9,7 @@ import { printResult } from './print.ts';
 export function addStatusCommand(program: Command): void {
   program
     .command('status')
-    .description('say which parts work, and which objects cannot be stored; exit code 1 where a part fails')
+    .description('say which parts work, and which objects cannot be stored; the exit code says where a part fails')
     .addOption(outputOption())
     .action((options: { readonly output: string }) => runStatusCommand(program, options.output));
 }
@@ -35,7 +35,7 @@ export class PartFailsError extends CodedError {
 const whereToLook: Readonly<Record<PartState['part'], (namespace: string) => string>> = {
   reconciler: (namespace) => `look: kubectl get pods -n ${namespace}; runbook IngesterNoLeader`,
   MySQL: (namespace) =>
-    `look: kubectl logs -n ${namespace} -l app.kubernetes.io/name=michelangelo-ingester --prefix --tail=20; ` +
+    `look: kubectl logs -n ${namespace} -l app.kubernetes.io/name=michelangelo-ingester --prefix --since=5m; ` +
     'runbook IngesterStorageDown',
   admission: (namespace) => `look: kubectl get pods,endpointslices -n ${namespace}; runbook IngesterWebhookDown`,
   'query API': () => 'look: kubectl describe apiservice v2.stored.michelangelo.api; runbook IngesterQueryDown',

@@ -6,6 +6,7 @@ import type { KubeClient } from '../../kube/client.ts';
 import { isKubeError, isNamespaceGone } from '../../kube/errors.ts';
 import { whyUnguarded } from '../../sync/probe.ts';
 import { type IngesterStatus, OLD_MS } from '../../sync/status/status.ts';
+import { kindsOf } from '../kinds.ts';
 import { StoredObjects } from './stored-objects.ts';
 
 export interface PartState {
@@ -83,19 +84,39 @@ async function whyUnguardedIn(client: KubeClient, namespace: string): Promise<st
   }
 }
 
-/** By its discovery, which is answered to every user, and without MySQL. */
+/** By its discovery, which is answered to every user, and without MySQL; then by what it reads there. */
 export async function queryState(configuration: Configuration): Promise<PartState> {
   const part = 'query API';
   const objects = new StoredObjects(configuration);
+  const signal = AbortSignal.timeout(ANSWER_MS);
   try {
-    await objects.discovery(AbortSignal.timeout(ANSWER_MS));
-    return { part, state: 'works', reason: 'answers' };
+    await objects.discovery(signal);
+    return { part, ...(await readingState(objects, configuration, signal)) };
   } catch (error) {
     const reason = messageOf(error);
     if (isKubeError(error, 'NotFound')) return { part, state: 'absent', reason: 'is not installed' };
     return { part, state: isKubeError(error, 'Forbidden') ? 'unknown' : 'fails', reason };
   } finally {
     await objects.close();
+  }
+}
+
+async function readingState(
+  objects: StoredObjects,
+  configuration: Configuration,
+  signal: AbortSignal,
+): Promise<Omit<PartState, 'part'>> {
+  const [kind] = kindsOf(configuration);
+  if (kind === undefined) return { state: 'works', reason: 'answers' };
+  try {
+    await objects.call({ path: `/${kind.plural}`, query: { limit: '1' }, signal });
+    return { state: 'works', reason: 'answers, and reads MySQL' };
+  } catch (error) {
+    if (isKubeError(error, 'Forbidden')) {
+      return { state: 'works', reason: `answers; whether it reads MySQL takes the right to list ${kind.plural}` };
+    }
+    const why = signal.aborted ? `no answer within ${ANSWER_MS / 1000} s` : messageOf(error);
+    return { state: 'fails', reason: `answers, and cannot read MySQL: ${why}; kubectl waits and retries` };
   }
 }
 
