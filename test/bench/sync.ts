@@ -166,7 +166,7 @@ async function lag(
     while (writing || waiting.size > 0) {
       const rows = await world.query(
         `SELECT uid, CAST(res_version AS CHAR) AS v, CAST(update_time AS CHAR) AS t FROM \`${kind.table}\` ` +
-          `WHERE update_time >= '${since}' - INTERVAL 1 SECOND ORDER BY update_time`,
+          `WHERE update_time >= '${since}' - INTERVAL ${writing ? 1 : 60} SECOND ORDER BY update_time`,
       );
       const seen = Date.now();
       for (const row of rows) {

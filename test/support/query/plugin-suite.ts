@@ -186,9 +186,9 @@ export function pluginSuite({ directory, kubectlPath, kubeconfig, rowState }: Pl
       const ended = new Promise((resolve) => child.once('close', resolve));
       try {
         await ok('restore', 'model', 'kept', '-n', 'ml');
-        await eventually(() => assert.match(printed, /^NAME .*WHERE +AGE\n[\s\S]*^kept .* etcd and MySQL /m));
+        await eventually(() => assert.match(printed, /^NAME .*WHERE +AGE\n[\s\S]*^kept .* etcd and MySQL, restored /m));
         await ok('delete', 'model', 'kept', '-n', 'ml', '--wait');
-        await eventually(() => assert.match(printed, /^kept .* etcd and MySQL [\s\S]*^kept .* deleted /m));
+        await eventually(() => assert.match(printed, /^kept .* etcd and MySQL, restored [\s\S]*^kept .* deleted /m));
         assert.equal(printed.match(/^NAME/gm)?.length, 1);
       } finally {
         child.kill();
