@@ -85,7 +85,7 @@ describe('npm run demo', () => {
       assert.match(await printed(status), new RegExp(`^${part} +works `, 'm'));
     assert.match(await printed(show), /^ingester-test-pipelinerun .* {2}MySQL /m);
     assert.match(await printed(restore), /^PipelineRun ingester-test\/ingester-test-pipelinerun restored as uid /);
-    await eventually(async () => assert.match(await printed(show), / etcd and MySQL /));
+    await eventually(async () => assert.match(await printed(show), / etcd and MySQL, restored /));
 
     const path = /^ +(export PATH=.+)$/m.exec(output())?.[1] ?? '';
     const listed = 'kubectl ingester get pipelineruns -n ingester-test';
