@@ -85,13 +85,14 @@ describe('ingester status', () => {
     await knows('MySQL', { kill: () => databaseLink.cut(), heal: () => databaseLink.heal() }, reason);
   });
 
-  it('knows a MySQL that is silent', async () => {
+  it('knows a MySQL that is silent, and that the query API cannot read it', async () => {
     const { databaseLink } = bundle();
     const kill = (): Promise<void> => {
       databaseLink.freeze();
       return Promise.resolve();
     };
-    await knows('MySQL', { kill, heal: () => databaseLink.heal() });
+    const text = await knows('MySQL', { kill, heal: () => databaseLink.heal() });
+    assert.match(text, /^query API +FAILS .*answers, and cannot read MySQL: /m);
   });
 
   it('knows a dead reconciler, and does not say what only the reconciler knows', async () => {

@@ -281,6 +281,20 @@ for (const flavour of ['mysql', 'mariadb'] as const) {
       assert.equal(narrow.oneIn, 1);
     });
 
+    it('refuse a median of more than 100,000 objects, shown in few groups or many, and answer one of fewer', async () => {
+      const many = kindNamed('Revision');
+      await bulkLoad(database().database, many, 150_000);
+      const figures = [{ figure: 'p50', field: 'metadata.creationTimestamp' }] as const;
+      const ask = (query: AggregateQuery) => database().storage.aggregate(many, { ...query, figures });
+      for (const query of [{}, { groupBy: ['metadata.namespace'], limit: 1 }]) {
+        await assert.rejects(ask(query), /p50 of more than 100000 objects; ask for fewer/);
+      }
+      // Each fiftieth from the seventh second on: the middle one is the 1,500th of them.
+      const middle = new Date(Date.UTC(2026, 0, 1, 0, 0, 7 + 50 * 1499)).toISOString().replace('000Z', '000000Z');
+      const { groups } = await ask({ namespace: 'project-7' });
+      assert.deepEqual(groups, [{ key: [], count: 3000, figures: [middle] }]);
+    });
+
     it('walk a key for single objects', async () => {
       const select = `SELECT json FROM \`${kind.table}\` WHERE`;
       assert.deepEqual(await explain(`${select} uid = ?`, ['x']), []);

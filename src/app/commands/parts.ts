@@ -6,7 +6,6 @@ import type { KubeClient } from '../../kube/client.ts';
 import { isKubeError, isNamespaceGone } from '../../kube/errors.ts';
 import { whyUnguarded } from '../../sync/probe.ts';
 import { type IngesterStatus, OLD_MS } from '../../sync/status/status.ts';
-import { kindsOf } from '../kinds.ts';
 import { StoredObjects } from './stored-objects.ts';
 
 export interface PartState {
@@ -18,6 +17,8 @@ export interface PartState {
 
 /** A part that is there answers the API server within this; the whole answer comes within 15 seconds. */
 const ANSWER_MS = 10_000;
+/** A read of one object is a matter of milliseconds, and what the command says of the others is as old as this wait. */
+const READ_MS = 3000;
 /** A reconciler that works has written again within this. */
 const WRITTEN_MS = 7000;
 const BETWEEN_LOOKS_MS = 500;
@@ -88,10 +89,10 @@ async function whyUnguardedIn(client: KubeClient, namespace: string): Promise<st
 export async function queryState(configuration: Configuration): Promise<PartState> {
   const part = 'query API';
   const objects = new StoredObjects(configuration);
-  const signal = AbortSignal.timeout(ANSWER_MS);
   try {
-    await objects.discovery(signal);
-    return { part, ...(await readingState(objects, configuration, signal)) };
+    const [plural] = await objects.discovery(AbortSignal.timeout(ANSWER_MS));
+    if (plural === undefined) return { part, state: 'works', reason: 'answers' };
+    return { part, ...(await readingState(objects, plural)) };
   } catch (error) {
     const reason = messageOf(error);
     if (isKubeError(error, 'NotFound')) return { part, state: 'absent', reason: 'is not installed' };
@@ -101,21 +102,16 @@ export async function queryState(configuration: Configuration): Promise<PartStat
   }
 }
 
-async function readingState(
-  objects: StoredObjects,
-  configuration: Configuration,
-  signal: AbortSignal,
-): Promise<Omit<PartState, 'part'>> {
-  const [kind] = kindsOf(configuration);
-  if (kind === undefined) return { state: 'works', reason: 'answers' };
+async function readingState(objects: StoredObjects, plural: string): Promise<Omit<PartState, 'part'>> {
+  const signal = AbortSignal.timeout(READ_MS);
   try {
-    await objects.call({ path: `/${kind.plural}`, query: { limit: '1' }, signal });
+    await objects.call({ path: `/${plural}`, query: { limit: '1' }, signal });
     return { state: 'works', reason: 'answers, and reads MySQL' };
   } catch (error) {
     if (isKubeError(error, 'Forbidden')) {
-      return { state: 'works', reason: `answers; whether it reads MySQL takes the right to list ${kind.plural}` };
+      return { state: 'works', reason: `answers; whether it reads MySQL takes the right to list ${plural}` };
     }
-    const why = signal.aborted ? `no answer within ${ANSWER_MS / 1000} s` : messageOf(error);
+    const why = signal.aborted ? `no answer within ${READ_MS / 1000} s` : messageOf(error);
     return { state: 'fails', reason: `answers, and cannot read MySQL: ${why}; kubectl waits and retries` };
   }
 }

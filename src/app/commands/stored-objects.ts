@@ -2,7 +2,7 @@
 import type { Readable } from 'node:stream';
 import { systemClock } from '../../base/clock.ts';
 import { CodedError } from '../../base/errors.ts';
-import { isJsonObject, type JsonObject } from '../../base/json.ts';
+import { isJsonObject, type JsonObject, valueAt } from '../../base/json.ts';
 import { parseLossless } from '../../base/lossless-json.ts';
 import type { Configuration } from '../../config/schema.ts';
 import { isKubeError, KubeError, reasonOfStatus } from '../../kube/errors.ts';
@@ -129,9 +129,15 @@ export class StoredObjects {
     }
   }
 
-  /** What every user may read where there is a query API. */
-  async discovery(signal?: AbortSignal): Promise<void> {
-    await textOf(await this.#transport.send({ method: 'GET', path: GROUP_PATH, ...signalOf(signal) }));
+  /** What every user may read where there is a query API: the plural names of its kinds. */
+  async discovery(signal?: AbortSignal): Promise<readonly string[]> {
+    const text = await textOf(await this.#transport.send({ method: 'GET', path: GROUP_PATH, ...signalOf(signal) }));
+    const { resources } = documentOf(text);
+    if (!Array.isArray(resources)) return [];
+    return resources.flatMap((resource) => {
+      const name = valueAt(resource, ['name']);
+      return typeof name === 'string' ? [name] : [];
+    });
   }
 
   /** An object that does not exist is not a query API that does not exist. */

@@ -29,7 +29,8 @@ export async function readAggregate(
   query: AggregateQuery,
 ): Promise<Aggregate> {
   const plan = aggregatePlan(kind, query);
-  if (session.dialect.medians === 'refused' && (query.figures ?? []).some(isMedian))
+  const medians = plan.figures.some(isMedian);
+  if (medians && session.dialect.medians === 'refused')
     throw new QueryUnsupportedError('a median over the rows of several shards', ['min', 'max']);
   // What cannot be asked is refused before anything is.
   aggregateStatement(kind, query, plan);
@@ -39,7 +40,6 @@ export async function readAggregate(
   const restored = countsOnce(query) ? await hasRestored(session, kind) : 'none';
   const { sql, parameters } = aggregateStatement(kind, query, plan, { walk, restored });
   const rows = await session.query(sql, [...parameters, (plan.limit ?? MAX_GROUPS) + 1]);
-  const medians = plan.figures.some(isMedian);
   if (medians && Number(rows[0]?.at(-1) ?? 0) > MAX_SORTED) refuseSorting();
   const groups = (rows as readonly (readonly (string | number | null)[])[]).map((row) => ({
     key: plan.keys.map(({ field, length }, index) => valueOf(field, row[index] ?? null, length)),
@@ -166,7 +166,7 @@ function keyParts({ field: { column, type }, length }: GroupKey): readonly strin
   return type === 'string' || type === 'enum' ? [name, `CHAR_LENGTH(${name})`] : [name];
 }
 
-/** The lower median is cut out of the sorted list of the values: five times as fast as windows over the rows. */
+/** The lower median is cut out of the sorted list of the values: two to five times as fast as windows over the rows. */
 function figureOf(figure: Figure['figure'], index: number): string {
   const value = `\`v${index}\``;
   if (figure !== 'p50') return `${figure.toUpperCase()}(${value})`;

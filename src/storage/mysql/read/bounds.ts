@@ -22,7 +22,7 @@ export async function refuseWideAnnotations(
   if (found > MOST_LOOKED_AT) refuseLooking();
 }
 
-export async function countUpTo(
+async function countUpTo(
   session: SqlSession,
   { table }: KindDefinition,
   { sql, parameters }: SqlCondition,
