@@ -38,8 +38,7 @@ const whereToLook: Readonly<Record<PartState['part'], (namespace: string) => str
     `look: kubectl logs -n ${namespace} -l app.kubernetes.io/name=michelangelo-ingester --prefix --since=5m; ` +
     'runbook IngesterStorageDown',
   admission: (namespace) => `look: kubectl get pods,endpointslices -n ${namespace}; runbook IngesterWebhookDown`,
-  'query API': () =>
-    'look: kubectl describe apiservice v2.stored.michelangelo.api; runbooks IngesterQueryDown, IngesterQueryWithoutStorage',
+  'query API': () => 'look: kubectl describe apiservice v2.stored.michelangelo.api; runbook IngesterQueryDown',
 };
 
 const states = { works: 'works', fails: 'FAILS', unknown: 'unknown', absent: 'absent' } as const;

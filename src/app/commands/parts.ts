@@ -112,7 +112,10 @@ async function readingState(objects: StoredObjects, plural: string): Promise<Omi
       return { state: 'works', reason: `answers; whether it reads MySQL takes the right to list ${plural}` };
     }
     const why = signal.aborted ? `no answer within ${READ_MS / 1000} s` : messageOf(error);
-    return { state: 'fails', reason: `answers, and cannot read MySQL: ${why}; kubectl waits and retries` };
+    return {
+      state: 'fails',
+      reason: `answers, and cannot read MySQL: ${why}; kubectl waits and retries, see the runbook IngesterQueryWithoutStorage`,
+    };
   }
 }
 
