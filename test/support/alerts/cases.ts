@@ -307,16 +307,16 @@ export const alertCases: Readonly<Record<string, AlertCase>> = {
   IngesterQueryFails: {
     component: 'query',
     series: {
-      'ingester_query_requests_total{method="GET",code="503"}': '0+10x20 200x20',
-      'ingester_query_requests_total{method="GET",code="200"}': '0+90x40',
+      'ingester_query_requests_total{method="GET",code="503",cluster="in-cluster"}': '0+10x20 200x20',
+      'ingester_query_requests_total{method="GET",code="200",cluster="in-cluster"}': '0+90x40',
     },
     fires: '15m',
     resolves: '27m',
     summary: '10% of the requests to the query API fail.',
     quiet: {
       series: {
-        'ingester_query_requests_total{method="GET",code="503"}': '0+4x40',
-        'ingester_query_requests_total{method="GET",code="200"}': '0+96x40',
+        'ingester_query_requests_total{method="GET",code="503",cluster="in-cluster"}': '0+4x40',
+        'ingester_query_requests_total{method="GET",code="200",cluster="in-cluster"}': '0+96x40',
       },
       at: '20m',
     },
