@@ -1,5 +1,4 @@
-import type { CodedError } from '../../base/errors.ts';
-import { messageOf } from '../../base/errors.ts';
+import { CodedError, messageOf } from '../../base/errors.ts';
 import {
   RowRefusedError,
   StorageAccessDeniedError,
@@ -11,6 +10,7 @@ import {
   StorageSchemaMissingError,
   StorageUnavailableError,
 } from '../errors.ts';
+import type { MysqlAccess } from './access.ts';
 import { NoAnswer } from './deadline.ts';
 import { isShardAway, isTooManyRows } from './dialect.ts';
 
@@ -110,21 +110,21 @@ const SYSTEM_CODES = /^E(?!RR_)[A-Z0-9_]+$/;
 /** What the driver says without a code of a connection or a pool that has ended. */
 const ENDED = /closed state|^Pool is closed|^Queue limit reached|^No connections available/;
 
-/** Turns whatever the driver threw into an error of the port. The section of the configuration says which server it was. */
-export function translateMysqlError(
-  error: unknown,
-  database: string,
-  section: 'mysql' | 'clone' = 'mysql',
-): CodedError {
+/** Which server it was that failed. */
+type Server = Pick<MysqlAccess, 'host' | 'port' | 'database'>;
+
+/** Turns whatever the driver threw into an error of the port. The section of the configuration names the server's keys. */
+export function translateMysqlError(error: unknown, server: Server, section: 'mysql' | 'clone' = 'mysql'): CodedError {
+  if (error instanceof CodedError) return error;
   const driver = error as DriverError;
   if (isConnectionLost(error)) {
-    const what = `${lostConnection(driver, messageOf(error))}${whereFrom(driver, section)}`;
+    const what = `${lostConnection(driver, messageOf(error))}${whereFrom(driver, server, section)}`;
     return new StorageUnavailableError(what, undefined);
   }
   if (driver.sqlMessage === undefined || driver.errno === undefined) return new StorageProgramError(placeOf(error));
   const translation = translationByNumber.get(driver.errno);
   const what = describe(driver);
-  if (translation !== undefined) return translation(what, undefined, database, driver.sqlMessage);
+  if (translation !== undefined) return translation(what, undefined, server.database, driver.sqlMessage);
   return new StorageFailureError(what, undefined);
 }
 
@@ -150,11 +150,10 @@ function lostConnection({ code }: DriverError, text: string): string {
   return code === 'HANDSHAKE_SSL_ERROR' ? `${code}, ${text}` : code;
 }
 
-/** The server that the driver tried, and the keys that name it. */
-function whereFrom({ address, hostname, port }: DriverError, section: string): string {
-  const host = address ?? hostname;
-  if (host === undefined) return '';
-  return ` from ${host}${port === undefined ? '' : `, port ${port}`} (${section}.host and ${section}.port)`;
+/** The address that the driver tried, else what is configured: a silent server leaves none. */
+function whereFrom({ address, hostname, port }: DriverError, server: Server, section: string): string {
+  const host = address ?? hostname ?? server.host;
+  return ` from ${host}, port ${port ?? server.port} (${section}.host and ${section}.port)`;
 }
 
 /** Name and number, plus the part of the server's text that cannot hold a value of a row. */

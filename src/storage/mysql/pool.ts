@@ -183,7 +183,7 @@ export class MysqlPool {
       return result;
     } catch (error) {
       await this.#recover(generation, connection, error);
-      throw error instanceof CodedError ? error : translateMysqlError(error, this.#options.database);
+      throw translateMysqlError(error, this.#options);
     } finally {
       generation.users -= 1;
       if (generation !== this.#current && generation.users === 0) await endQuietly(generation);

@@ -41,7 +41,7 @@ describe('an error of a vtgate', () => {
   ] as const) {
     it(`is ${code} for ${errno} and "${text}"`, () => {
       const error = Object.assign(new Error(text), { errno, code: 'ER', sqlMessage: text });
-      assert.equal(translateMysqlError(error, 'a-database').code, code);
+      assert.equal(translateMysqlError(error, { host: 'vtgate', port: 3306, database: 'a-database' }).code, code);
     });
   }
 });

@@ -4,8 +4,9 @@ import { NoAnswer } from '../../../src/storage/mysql/deadline.ts';
 import { translateMysqlError } from '../../../src/storage/mysql/mysql-errors.ts';
 import { isOutage } from '../../../src/sync/flows/outage-policy.ts';
 
+const server = { host: 'db.example.com', port: 3307, database: 'the_database' };
 const fromServer = (errno: number, sqlMessage = 'text of the server') => ({ code: `ER_${errno}`, errno, sqlMessage });
-const codeOf = (error: unknown): string => translateMysqlError(error, 'the_database').code;
+const codeOf = (error: unknown): string => translateMysqlError(error, server).code;
 
 const table: readonly { code: string; retry: 'yes' | 'no'; numbers: readonly number[] }[] = [
   {
@@ -33,7 +34,7 @@ describe('translateMysqlError', () => {
   for (const { code, retry, numbers } of table) {
     it(`turns ${numbers.join(', ')} into ${code}, retry ${retry}`, () => {
       for (const number of numbers) {
-        const error = translateMysqlError(fromServer(number), 'the_database');
+        const error = translateMysqlError(fromServer(number), server);
         assert.deepEqual([error.code, error.retry], [code, retry], String(number));
       }
     });
@@ -41,7 +42,7 @@ describe('translateMysqlError', () => {
 
   it('names the database that a login may not use, which need not be the configured one', () => {
     const refused = fromServer(1044, "Access denied for user 'm'@'%' to database 'the_snapshots'");
-    const { message } = translateMysqlError(refused, 'the_database');
+    const { message } = translateMysqlError(refused, server);
     assert.match(message, /Grant the user the rights on the database "the_snapshots"\.$/);
   });
 
@@ -77,13 +78,26 @@ describe('translateMysqlError', () => {
     }
   });
 
+  it('names the server that was silent as the configuration does, and one that refused by its address', () => {
+    for (const silent of [new NoAnswer('no answer within 1 ms'), { code: 'ETIMEDOUT', message: 'connect ETIMEDOUT' }])
+      assert.match(
+        translateMysqlError(silent, server).message,
+        / from db\.example\.com, port 3307 \(mysql\.host and mysql\.port\)/,
+      );
+    const refused = { code: 'ECONNREFUSED', address: '10.0.0.7', port: 3307, message: 'connect ECONNREFUSED' };
+    assert.match(
+      translateMysqlError(refused, server, 'clone').message,
+      / from 10\.0\.0\.7, port 3307 \(clone\.host and/,
+    );
+  });
+
   it('takes an error of the program for no outage, retries it, and names its place without its text', () => {
     const own = [new TypeError('s3cr3t is not a function'), new RangeError('s3cr3t'), new Error('s3cr3t')];
     const ofNode = Object.assign(new TypeError('s3cr3t'), { code: 'ERR_INVALID_ARG_TYPE' });
     // The driver marks so whatever is thrown while it takes up a statement.
     const ofDriver = Object.assign(new TypeError('Bind parameters must not contain undefined'), { fatal: true });
     for (const error of [...own, ofNode, ofDriver]) {
-      const translated = translateMysqlError(error, 'the_database');
+      const translated = translateMysqlError(error, server);
       assert.deepEqual(
         [translated.code, translated.retry, isOutage(translated)],
         ['STORAGE_PROGRAM_ERROR', 'yes', false],
@@ -94,22 +108,19 @@ describe('translateMysqlError', () => {
   });
 
   it('names the column and never the value', () => {
-    const tooLong = translateMysqlError(fromServer(1406, "Data too long for column 'owner' at row 1"), 'd');
+    const tooLong = translateMysqlError(fromServer(1406, "Data too long for column 'owner' at row 1"), server);
     assert.match(tooLong.message, /column 'owner'/);
     const wrong = translateMysqlError(
       fromServer(1366, "Incorrect integer value: 's3cr3t' for column 'tier' at row 1"),
-      'd',
+      server,
     );
     assert.match(wrong.message, /for column 'tier'/);
     assert.doesNotMatch(JSON.stringify([wrong.message, wrong.cause]), /s3cr3t/);
-    const duplicate = translateMysqlError(fromServer(1062, "Duplicate entry 's3cr3t' for key 'PRIMARY'"), 'd');
+    const duplicate = translateMysqlError(fromServer(1062, "Duplicate entry 's3cr3t' for key 'PRIMARY'"), server);
     assert.doesNotMatch(duplicate.message, /s3cr3t/);
   });
 
   it('says which database is missing and what to do', () => {
-    assert.match(
-      translateMysqlError(fromServer(1049), 'the_database').message,
-      /"the_database" does not exist.*task migrate/,
-    );
+    assert.match(translateMysqlError(fromServer(1049), server).message, /"the_database" does not exist.*task migrate/);
   });
 });

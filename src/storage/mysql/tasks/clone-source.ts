@@ -46,7 +46,7 @@ export class CloneSource {
 
   static async open(access: MysqlAccess): Promise<CloneSource> {
     const connection = await openMigrationConnection(access).catch((error: unknown) => {
-      throw error instanceof CodedError ? error : translateMysqlError(error, access.database, 'clone');
+      throw translateMysqlError(error, access, 'clone');
     });
     try {
       refuseLacking(connection.dialect, 'clone');
@@ -56,7 +56,7 @@ export class CloneSource {
       return new CloneSource(connection, await factsOf(connection));
     } catch (error) {
       connection.close();
-      throw error instanceof CodedError ? error : translateMysqlError(error, access.database, 'clone');
+      throw translateMysqlError(error, access, 'clone');
     }
   }
 

@@ -168,7 +168,7 @@ async function withConnection<T>(
   { user, password }: Credentials,
   work: (connection: Connection) => Promise<T>,
 ): Promise<T> {
-  const { host, port, database, connectTimeoutMs } = access;
+  const { host, port, connectTimeoutMs } = access;
   const timeout = connectTimeoutMs === undefined ? {} : { connectTimeout: connectTimeoutMs };
   let connection: Connection | undefined;
   try {
@@ -177,7 +177,7 @@ async function withConnection<T>(
     opened.on('error', () => undefined);
     return await new Calls().answered(work(opened), LIMIT_MS, () => hangUp(opened));
   } catch (error) {
-    throw error instanceof CodedError ? error : translateMysqlError(error, database);
+    throw translateMysqlError(error, access);
   } finally {
     if (connection !== undefined) hangUp(connection);
   }

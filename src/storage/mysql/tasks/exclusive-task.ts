@@ -1,7 +1,7 @@
 // A task alone with its database: the fence says which attempt may write, and a lock of the server keeps another task
 // waiting that is no newer attempt. The lock ends with the connection, so whatever happens to the process, it is let go.
 import { randomUUID } from 'node:crypto';
-import { CodedError, messageOf } from '../../../base/errors.ts';
+import { messageOf } from '../../../base/errors.ts';
 import { StorageSchemaMissingError } from '../../errors.ts';
 import type { MysqlAccess } from '../access.ts';
 import type { Ability } from '../dialect.ts';
@@ -75,7 +75,7 @@ export async function exclusively<T extends object>(
     if (claim.verdict === 'complete') return { result: claim.result as T, completed: 'before' };
     return { result: await runClaimed(connection, attempt, work), completed: 'now' };
   } catch (error) {
-    throw error instanceof CodedError ? error : translateMysqlError(error, access.database);
+    throw translateMysqlError(error, access);
   } finally {
     connection?.close();
   }

@@ -115,7 +115,7 @@ async function withConnection<T>(
     await refuseOldServer(connection);
     return await work(connection);
   } catch (error) {
-    throw error instanceof CodedError ? error : translateMysqlError(error, access.database);
+    throw translateMysqlError(error, access);
   } finally {
     connection?.close();
   }
@@ -287,6 +287,6 @@ export async function createDatabase(access: MysqlAccess): Promise<boolean> {
       connection.close();
     }
   } catch (error) {
-    throw error instanceof CodedError ? error : translateMysqlError(error, database);
+    throw translateMysqlError(error, access);
   }
 }
