@@ -25,6 +25,7 @@ interface KubeErrorDetails {
   readonly retryAfterMs?: number;
   readonly continueToken?: string | undefined;
   readonly status?: number;
+  readonly said?: string;
 }
 
 export class KubeError extends CodedError {
@@ -34,6 +35,8 @@ export class KubeError extends CodedError {
   readonly status: number | undefined;
   /** With `Expired` of a page: goes on behind the page before, with what is there now. */
   readonly continueToken: string | undefined;
+  /** The message of the answer's Status, without the call; undefined where no answer came. */
+  readonly said: string | undefined;
 
   constructor(reason: KubeReason, message: string, details: KubeErrorDetails = {}) {
     super(`KUBE_${reason.replace(/(?<=[a-z])(?=[A-Z])/g, '_').toUpperCase()}`, message, {
@@ -44,6 +47,7 @@ export class KubeError extends CodedError {
     this.retryAfterMs = details.retryAfterMs;
     this.status = details.status;
     this.continueToken = details.continueToken;
+    this.said = details.said;
   }
 }
 

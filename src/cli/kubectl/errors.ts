@@ -8,6 +8,13 @@ export class NothingStoredUnderNameError extends CodedError {
   }
 }
 
+/** The user named no namespace, and that of the context has no such object. */
+export class NotInNamespaceError extends CodedError {
+  constructor(said: string, namespace: string) {
+    super('OBJECT_NOT_FOUND', `${said} in the namespace ${namespace}, that of your context; -n names another one.`);
+  }
+}
+
 /** The object is still there after the time that the user was ready to wait. */
 export class StillThereError extends CodedError {
   constructor(what: string, seconds: number) {
@@ -43,6 +50,7 @@ const codes: Readonly<Record<string, number>> = {
   ARGUMENT_INVALID: 2,
   SCHEMA_NEWER: 3,
   NAME_UNKNOWN: 4,
+  OBJECT_NOT_FOUND: 4,
   INGESTER_MISSING: 4,
   QUERY_API_MISSING: 6,
   QUERY_API_DOWN: 6,

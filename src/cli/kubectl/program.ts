@@ -4,6 +4,7 @@
 import { Command, CommanderError, Option } from 'commander';
 import { messageOf } from '../../base/errors.ts';
 import { programVersion } from '../../base/program-files.ts';
+import { KubeError } from '../../kube/errors.ts';
 import { addAuditCommand } from '../audit.ts';
 import { ArgumentError } from '../errors.ts';
 import { addEvictCommand } from '../evict.ts';
@@ -166,8 +167,13 @@ async function serverVersion(objects: {
     const { version } = (await objects.call({ path: '/version' })) as { readonly version?: string };
     return { serverVersion: version ?? 'unknown' };
   } catch (error) {
-    return { problem: messageOf(error) };
+    return { problem: textOf(error) };
   }
+}
+
+/** What a server answered is said in its own words, as kubectl does. */
+function textOf(error: unknown): string {
+  return (error instanceof KubeError ? error.said : undefined) ?? messageOf(error);
 }
 
 /** Runs one command; gives the exit code. */
@@ -178,7 +184,7 @@ export async function runPlugin(argv: readonly string[]): Promise<number> {
   } catch (error) {
     // Commander has printed its own by now.
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
-    note(`error: ${messageOf(error)}\n`);
+    note(`error: ${textOf(error)}\n`);
     return pluginExitCode(error);
   }
 }

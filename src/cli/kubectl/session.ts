@@ -3,9 +3,11 @@ import type { Command } from 'commander';
 import type { StoredObjects } from '../../app/commands/stored-objects.ts';
 import { loadConfiguration } from '../../config/load.ts';
 import type { KindName } from '../../kinds/kind-names.ts';
+import { KubeError } from '../../kube/errors.ts';
 import type { Impersonated } from '../../kube/http/login.ts';
 import { ArgumentError } from '../errors.ts';
 import { kindOf } from '../kind.ts';
+import { NotInNamespaceError } from './errors.ts';
 
 export interface GlobalFlags {
   readonly config?: string;
@@ -39,9 +41,17 @@ export async function withSession<T>(program: Command, work: (session: Session) 
   });
   try {
     return await work({ objects, namespace: namespace ?? objects.namespace });
+  } catch (error) {
+    if (namespace === undefined && isMissing(error)) throw new NotInNamespaceError(error.said, objects.namespace);
+    throw error;
   } finally {
     await objects.close();
   }
+}
+
+/** Of one object; a kind that is not served is in no namespace. */
+function isMissing(error: unknown): error is KubeError & { readonly said: string } {
+  return error instanceof KubeError && error.reason === 'NotFound' && / "[^"]*" not found$/.test(error.said ?? '');
 }
 
 /** Groups alone are refused by the API server, and here before it is asked. */

@@ -117,6 +117,7 @@ export class PooledTransport implements Transport {
       ...details,
       status: response.statusCode,
       continueToken,
+      said: message,
     });
   }
 
