@@ -16,6 +16,7 @@ import {
 import { freePort } from './free-port.ts';
 import { kubeconfigText } from './kubeconfig.ts';
 import { programFile } from './program.ts';
+import { progressOnStderr, withElapsedTime } from './progress.ts';
 import { type Reaper, startReaper } from './reaper.ts';
 import { createRole, type RoleOptions } from './role-process.ts';
 import { runCommand } from './run-command.ts';
@@ -100,8 +101,10 @@ async function start(options: BundleOptions, stack: UndoStack): Promise<Bundle> 
     writeFileSync(overlay, readFileSync(overlay, 'utf8').replace(/^ +- .*components\/crds\n/m, ''));
     await options.installCrds(servers);
   }
-  step('applying the bundle: kubectl apply -k config/overlays/local');
-  await applyManifests(controlPlane, join(directory, 'config/overlays/local'));
+  const applying = 'applying the bundle: kubectl apply -k config/overlays/local';
+  step(applying);
+  const apply = (): Promise<void> => applyManifests(controlPlane, join(directory, 'config/overlays/local'));
+  await withElapsedTime(options.progress ?? progressOnStderr, () => applying, apply);
   await writeKubeconfig(context, 'ingester-webhook');
   await writeKubeconfig(context, 'ingester-reconciler');
   if (options.startReconciler !== false) {

@@ -157,7 +157,7 @@ function Rows({ api, kind, query, set, path, first }: RowsProps): VNode {
   return (
     <section aria-label="Results" id="results">
       <div class="scroll" tabIndex={0} role="group" aria-label="Table of results">
-        <table>
+        <table class="cards">
           <thead>
             <tr>
               {[...columns.map(({ column }) => column), namespaceColumn].map((column) => (
@@ -169,7 +169,7 @@ function Rows({ api, kind, query, set, path, first }: RowsProps): VNode {
             {rows.map(({ cells, object: { metadata } }) => (
               <tr key={metadata.uid}>
                 {columns.map(({ column, index }) => (
-                  <td>
+                  <td data-column={column.name}>
                     {column.name === 'Name' ? (
                       <a href={objectHash(kind.plural, metadata, metadata.uid)}>{metadata.name}</a>
                     ) : (
@@ -177,7 +177,7 @@ function Rows({ api, kind, query, set, path, first }: RowsProps): VNode {
                     )}
                   </td>
                 ))}
-                <td>{metadata.namespace}</td>
+                <td data-column={namespaceColumn.name}>{metadata.namespace}</td>
               </tr>
             ))}
           </tbody>
