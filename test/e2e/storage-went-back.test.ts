@@ -2,6 +2,8 @@
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
 import { probe } from '../../hack/local/role-process.ts';
+import { rowStateNumber } from '../../src/storage/mysql/schema/statements.ts';
+import type { RowState } from '../../src/storage/row.ts';
 import { aManifest, Cluster, kind } from '../support/cluster.ts';
 import { eventually } from '../support/eventually.ts';
 import { runIngester } from '../support/ingester.ts';
@@ -12,6 +14,8 @@ const NS = 'went-back';
 describe('a MySQL that lost what it confirmed', () => {
   const bundle = useBundle();
   let cluster: Cluster;
+  const remembered = () =>
+    cluster.kubectl('get', 'configmap', 'ingester-status', '-n', 'ingester-system', '-o', 'json');
 
   before(async () => {
     cluster = new Cluster(bundle());
@@ -20,13 +24,34 @@ describe('a MySQL that lost what it confirmed', () => {
     await eventually(async () => assert.equal((await cluster.rows(kind('Model'), NS)).length, 1));
   });
 
+  it('costs no object that was evicted meanwhile: its row, alive as before, is kept as evicted', async (t) => {
+    if (bundle().server.external) {
+      t.skip('the server is external');
+      return;
+    }
+    const { database, reconciler } = bundle();
+    const model = kind('Model');
+    const state = async () => Number((await cluster.row(model, NS, 'archived'))['row_state']);
+    const becomes = (wanted: RowState) => eventually(async () => assert.equal(await state(), rowStateNumber(wanted)));
+    await cluster.create(aManifest('Model', NS, 'archived'));
+    await eventually(async () => assert.equal((await cluster.rows(model, NS, 'archived')).length, 1));
+    await database.query(`CREATE TABLE backup AS SELECT * FROM \`${model.table}\` WHERE name = 'archived'`);
+    await cluster.kubectl('annotate', 'models.michelangelo.api/archived', '-n', NS, 'michelangelo/Immutable=true');
+    await becomes('evicted');
+    await eventually(async () => assert.match(await remembered(), /"storage-history\.json"/));
+    await reconciler.stop();
+    await database.query(`REPLACE INTO \`${model.table}\` SELECT * FROM backup`);
+    await database.query('RESET BINARY LOGS AND GTIDS');
+    assert.equal(await state(), rowStateNumber('live'));
+    await reconciler.start();
+    await becomes('evicted');
+  });
+
   it('is noticed by a reconciler that started after it, under its own rights, and shown in the status', async (t) => {
     if (bundle().server.external) {
       t.skip('the server is external');
       return;
     }
-    const remembered = () =>
-      cluster.kubectl('get', 'configmap', 'ingester-status', '-n', 'ingester-system', '-o', 'json');
     await eventually(async () => assert.match(await remembered(), /"storage-history\.json"/));
     await bundle().reconciler.stop();
     await bundle().database.query('RESET BINARY LOGS AND GTIDS');

@@ -11,6 +11,7 @@ import { auditKind, type KindAudit } from '../../sync/audit/audit.ts';
 import { type Repaired, repairKind } from '../../sync/audit/audit-repair.ts';
 import { lenientEncoder } from '../../sync/row.ts';
 import { usualLimits } from '../../sync/startup/mark-missed-deletes.ts';
+import { storageWentBackAt } from '../../sync/status/storage-history.ts';
 import { ClusterMemory } from '../cluster-memory.ts';
 import { inCluster, kindsOf, resourceOf } from '../kinds.ts';
 import { commandClient } from '../kube-client.ts';
@@ -70,7 +71,10 @@ export async function runAudit(configuration: Configuration, run: AuditRun): Pro
       const audit = await auditKind(context);
       const limits = run.maxPercent === undefined ? usualLimits : { maxPercent: run.maxPercent };
       const shared = { encode: lenientEncoder(run.logger), sensitive, kinds: inCluster(kindsOf(configuration)) };
-      const options = { ...context, ...shared, limits, mayAddFinalizer };
+      const options = {
+        ...{ ...context, ...shared, limits, mayAddFinalizer },
+        storageWentBackAt: () => storageWentBackAt(context, configuration.kubernetes.namespace),
+      };
       const repair = (): Promise<readonly Repaired[]> => repairKind(audit, { ...options, restored: run.restored });
       audited.push({ ...audit, repaired: run.repair === 'repair' ? await repair() : undefined });
     }

@@ -33,6 +33,7 @@ import { Completeness } from '../../sync/startup/completeness.ts';
 import { usualLimits } from '../../sync/startup/mark-missed-deletes.ts';
 import { PositionTracker } from '../../sync/startup/position.ts';
 import type { WentBack } from '../../sync/status/status.ts';
+import { storageWentBackAt } from '../../sync/status/storage-history.ts';
 import type { ReadinessCheck } from '../health.ts';
 import { inCluster, kindsOf } from '../kinds.ts';
 import type { ByteBudgets } from './memory.ts';
@@ -128,6 +129,7 @@ export function createLoop(kind: KindDefinition, parts: Parts): KindLoop {
     ...{ kind, resource, informer, client, storage, clock, logger, mayMark, keeps: own?.keeps },
     limits: share === undefined ? usualLimits : { ...usualLimits, replicas: () => share.replicas() },
     kinds: inCluster(kindsOf(configuration)),
+    storageWentBackAt: () => storageWentBackAt(parts, configuration.kubernetes.namespace),
     evictsAll: ingester.evictImmutableKinds && kind.immutable,
     storeLast: (state) => reconciler.storeLast(state),
     onMissedDeletes: (count) => metrics.missedDeletes(count),
@@ -140,8 +142,7 @@ export function createLoop(kind: KindDefinition, parts: Parts): KindLoop {
   const reconciler = new ObjectReconciler({
     ...flows.options,
     ...{ kind, resource, client, storage, clock, logger, sensitive: parts.sensitive, encode: lenientEncoder(logger) },
-    failingObjects: parts.sync.failingObjects,
-    incompleteProtos: parts.sync.incompleteProtos,
+    ...{ failingObjects: parts.sync.failingObjects, incompleteProtos: parts.sync.incompleteProtos },
     ...{ mayAddFinalizer: parts.mayAddFinalizer, lastStates: completeness, lostRaces: new LostRaces(clock) },
     getObject: (key) => objects.get(key),
     defers: (key) => completeness.firstList.defers(key),

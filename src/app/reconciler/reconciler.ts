@@ -13,6 +13,7 @@ import { type AuditTarget, ContinuousAudit } from '../../sync/audit/continuous-a
 import { lenientEncoder } from '../../sync/row.ts';
 import { checkDefinitions } from '../../sync/startup/definitions.ts';
 import { usualLimits } from '../../sync/startup/mark-missed-deletes.ts';
+import { storageWentBackAt } from '../../sync/status/storage-history.ts';
 import { StorageMonitor } from '../../sync/status/storage-monitor.ts';
 import { candidateOf, createElector, leaseName } from '../elector.ts';
 import { createEventRecorder } from '../event-recorder.ts';
@@ -143,7 +144,10 @@ function createAuditLoop({ kinds: all, loopOf }: CurrentWork, parts: Parts): Run
   const logger = parts.logger.child({ controller: 'ingester_audit' });
   const kinds = inCluster(all);
   const targets = kinds.map(({ kind, resource }) => {
-    const shared = { client, storage, sensitive, clock, encode: lenientEncoder(logger), limits: usualLimits, kinds };
+    const shared = {
+      ...{ client, storage, sensitive, clock, encode: lenientEncoder(logger), limits: usualLimits, kinds },
+      storageWentBackAt: () => storageWentBackAt(parts, configuration.kubernetes.namespace),
+    };
     const metrics: AuditTarget['metrics'] = {
       audited: (...found) => loopOf(kind)?.metrics.audited(...found),
       missedDeletes: (count) => loopOf(kind)?.metrics.missedDeletes(count),

@@ -10,6 +10,7 @@ import { addFinalizerTo } from '../finalizer.ts';
 import { inParallel } from '../in-parallel.ts';
 import { type ProtoEncoder, toRow } from '../row.ts';
 import {
+  type Comparison,
   isAdopted,
   judgeMissing,
   type KindInCluster,
@@ -27,7 +28,7 @@ import { type AuditContext, type Finding, type KindAudit } from './audit.ts';
  */
 export type RepairOutcome = 'repaired' | 'passing' | 'too-many' | 'not-asked' | 'impossible';
 
-export interface RepairOptions extends AuditContext {
+export interface RepairOptions extends AuditContext, Pick<Comparison, 'storageWentBackAt'> {
   readonly encode: ProtoEncoder;
   /** What becomes of sensitive values; masked where it is missing. */
   readonly sensitive?: SensitiveValues;
@@ -42,6 +43,10 @@ export interface RepairOptions extends AuditContext {
 /** Each reads a whole object and makes its row. */
 const AT_ONCE = 4;
 
+interface Repairing extends RepairOptions {
+  readonly wentBackAt: Date | undefined;
+}
+
 export interface Repaired extends Finding {
   readonly outcome: RepairOutcome;
 }
@@ -50,13 +55,14 @@ export async function repairKind(audit: KindAudit, options: RepairOptions): Prom
   const { findings, rows } = audit;
   const missing = findings.flatMap(({ finding, row }) => (finding === 'extra' && row !== undefined ? [row] : []));
   const belief = await judgeMissing(options, { rows, missing }, options.limits);
+  const repairing = { ...options, wentBackAt: missing.length === 0 ? undefined : await options.storageWentBackAt() };
   return inParallel(
     findings,
     async (found) => {
       options.signal.throwIfAborted();
       const verdict = found.row !== undefined && isAdopted(found.row) ? belief.adopted : belief.expected;
       const tooMany = found.finding === 'extra' && verdict !== 'mark';
-      return { ...found, outcome: tooMany ? 'too-many' : await attempt(found, options) };
+      return { ...found, outcome: tooMany ? 'too-many' : await attempt(found, repairing) };
     },
     AT_ONCE,
   );
@@ -80,7 +86,7 @@ function stateOf({ finding, uid, row }: Finding): string {
 }
 
 /** One object that cannot be repaired must not keep the others from it. An outage concerns them all. */
-async function attempt(found: Finding, options: RepairOptions): Promise<RepairOutcome> {
+async function attempt(found: Finding, options: Repairing): Promise<RepairOutcome> {
   try {
     return await repair(found, options);
   } catch (error) {
@@ -90,12 +96,12 @@ async function attempt(found: Finding, options: RepairOptions): Promise<RepairOu
   }
 }
 
-async function repair(found: Finding, options: RepairOptions): Promise<RepairOutcome> {
+async function repair(found: Finding, options: Repairing): Promise<RepairOutcome> {
   const object = await getSame(options.client, options.resource, found);
   return object === undefined ? repairWithout(found, options) : repairFrom(object, found, options);
 }
 
-function repairWithout({ finding, row }: Finding, options: RepairOptions): Promise<RepairOutcome> | RepairOutcome {
+function repairWithout({ finding, row }: Finding, options: Repairing): Promise<RepairOutcome> | RepairOutcome {
   if (finding === 'unreadable') return 'impossible';
   return finding === 'extra' && row !== undefined ? endRow(row, options) : 'passing';
 }
@@ -120,10 +126,9 @@ function repairFrom(
   }
 }
 
-async function endRow(row: StoredIdentity, options: RepairOptions): Promise<RepairOutcome> {
-  return (await markMissedDeletes(options, [row], 'missing from the API server, found by an audit')) > 0
-    ? 'repaired'
-    : 'passing';
+async function endRow(row: StoredIdentity, options: Repairing): Promise<RepairOutcome> {
+  const reason = 'missing from the API server, found by an audit';
+  return (await markMissedDeletes(options, [row], reason, options.wentBackAt)) > 0 ? 'repaired' : 'passing';
 }
 
 async function addFinalizer(object: KubernetesObject, options: RepairOptions): Promise<RepairOutcome> {

@@ -14,11 +14,11 @@ import type { LastState } from '../flows/reconciler.ts';
 import { Coverage } from './coverage.ts';
 import { Difference } from './difference.ts';
 import { FirstList } from './first-list.ts';
-import { type MissedDeletesContext, type MissedDeletesLimits, markMissedDeletes } from './mark-missed-deletes.ts';
+import { type Comparison, type MissedDeletesLimits, markMissedDeletes } from './mark-missed-deletes.ts';
 import { type Left, MissedDeletes } from './missed-deletes.ts';
 import { StoredVersions } from './stored-versions.ts';
 
-export interface CompletenessOptions extends MissedDeletesContext {
+export interface CompletenessOptions extends Comparison {
   readonly informer: Pick<Informer, 'store' | 'synced' | 'addHandler'>;
   /** A copy is enough for no object of the kind: all are evicted. */
   readonly evictsAll: boolean;

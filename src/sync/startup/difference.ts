@@ -7,15 +7,15 @@ import type { IdentityStore } from '../../kube/store.ts';
 import type { MetadataStorage, StoredIdentity } from '../../storage/metadata-storage.ts';
 import type { RowState } from '../../storage/row.ts';
 import {
+  type Comparison,
   confirmMissedDeletes,
   isAdopted,
   judgeMissing,
-  type MissedDeletesContext,
   type MissedDeletesLimits,
   markMissedDeletes,
 } from './mark-missed-deletes.ts';
 
-export interface DifferenceOptions extends MissedDeletesContext {
+export interface DifferenceOptions extends Comparison {
   /** The objects that the API server listed; only complete once its list is. */
   readonly listed: Pick<IdentityStore, 'size' | 'identity' | 'identities'>;
   readonly limits: MissedDeletesLimits;
@@ -51,14 +51,16 @@ export class Difference {
 
   /** Marks rows whose objects were deleted while no replica watched, and counts them. Throws where it cannot tell. */
   async repairMissedDeletes(): Promise<number> {
-    const { logger } = this.#options;
+    const { logger, storageWentBackAt } = this.#options;
     const missing = this.#missing;
     this.#missing = [];
     const candidates = missing.length === 0 ? [] : await this.#credible(missing);
     if (candidates.length === 0) return 0;
     const missed = await confirmMissedDeletes(this.#options, candidates);
     const counts = { rows: this.#rows, missed: missed.length };
-    const marked = await markMissedDeletes(this.#options, missed, 'missing from the API server at the start');
+    const wentBackAt = await storageWentBackAt();
+    const reason = 'missing from the API server at the start';
+    const marked = await markMissedDeletes(this.#options, missed, reason, wentBackAt);
     if (marked > 0) logger.warn({ ...counts, marked }, 'Rows of objects that left unseen are ended');
     return marked;
   }

@@ -52,6 +52,12 @@ export interface MissedDeletesContext extends KindInCluster {
   readonly clock: Clock;
 }
 
+/** What tells a missed delete from a lost eviction where rows are compared with objects. */
+export interface Comparison extends MissedDeletesContext {
+  /** When MySQL was last found to have lost what it confirmed; undefined where it has not. */
+  readonly storageWentBackAt: () => Promise<Date | undefined>;
+}
+
 export interface Missing {
   /** All rows of the table that are live or evicting. */
   readonly rows: number;
@@ -108,23 +114,31 @@ export async function confirmMissedDeletes<T extends Pick<StoredIdentity, 'uid' 
 
 /**
  * Marks the rows deleted, each at the version that was read, so that a state which arrives meanwhile wins. Evicted
- * where that was intended, and where the object went with an earlier definition: no user deleted it. Returns how many
- * were marked; none where the CRD is missing or being deleted.
+ * where that was intended; where the object went with an earlier definition, as no user deleted it; and where it is older
+ * than `wentBackAt`, as MySQL may have lost its eviction. Returns how many were marked; none where the CRD is missing or
+ * being deleted.
  */
 export async function markMissedDeletes(
   { kind, client, storage, clock }: MissedDeletesContext,
   rows: readonly Pick<StoredIdentity, 'uid' | 'resourceVersion'>[],
   reason: string,
+  wentBackAt?: Date,
 ): Promise<number> {
   if (rows.length === 0) return 0;
   const definition = await definitionOf(client, kind);
   if (definition.state !== 'present') return 0;
-  const keptBefore = definition.since;
+  const keptBefore = latest(definition.since, wentBackAt);
+  const because = wentBackAt === undefined ? reason : `${reason}, after MySQL had lost transactions`;
   const outcomes = await inParallel(rows, ({ uid, resourceVersion }) => {
     const missed = { uid, resourceVersion, ...(keptBefore === undefined ? {} : { keptBefore }) };
-    return storage.markMissedDelete(kind, missed, clock.now(), reason);
+    return storage.markMissedDelete(kind, missed, clock.now(), because);
   });
   return outcomes.filter((outcome) => outcome === 'updated').length;
+}
+
+function latest(...dates: readonly (Date | undefined)[]): Date | undefined {
+  const known = dates.filter((date) => date !== undefined);
+  return known.length === 0 ? undefined : new Date(Math.max(...known.map((date) => date.getTime())));
 }
 
 /** The CRD of the kind. Where it is not present, missing objects do not mean that a user deleted them. */

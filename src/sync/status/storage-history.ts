@@ -144,6 +144,27 @@ export async function rememberedHistory(
   return historyIn(dataOf(await client.mergePatch(statusRef(namespace), {})), now);
 }
 
+/**
+ * When MySQL was found without transactions that it had confirmed: at this moment, or in the last days. A row of before may
+ * lack what has become of its object. Undefined where none is known to be missing.
+ */
+export async function storageWentBackAt(
+  {
+    client,
+    storage,
+    clock,
+  }: Pick<StorageHistoryOptions, 'clock'> & {
+    readonly client: Pick<KubeClient, 'mergePatch'>;
+    readonly storage: Pick<StorageHistoryOptions['storage'], 'serverHistory'>;
+  },
+  namespace: string,
+): Promise<Date | undefined> {
+  const now = clock.now();
+  const { seen = '', wentBack } = (await rememberedHistory(client, namespace, now)) ?? {};
+  if ((await storage.serverHistory(seen)).missing !== '') return now;
+  return wentBack && new Date(wentBack.at);
+}
+
 export function historyIn(
   { [HISTORY_KEY]: text }: ReturnType<typeof dataOf>,
   now: Date,

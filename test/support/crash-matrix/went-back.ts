@@ -75,6 +75,7 @@ async function repairRestored(stage: Stage): Promise<void> {
     kinds: [{ kind, resource }],
     encode: encodeObject,
     limits: { maxPercent: 100 },
+    storageWentBackAt: () => Promise.resolve(undefined),
     mayAddFinalizer: true,
   };
   for (const row of await storage.incarnations(kind, namespace, name, 10)) {

@@ -34,9 +34,17 @@ function setUp() {
     return object;
   };
   const found = async () => (await audit()).findings.map(({ finding, name }) => `${finding} ${name}`);
-  const repair = async (more: { readonly restored?: 'set-back'; readonly maxPercent?: number } = {}) => {
-    const { restored = 'keep', maxPercent = 10 } = more;
-    const shared = { encode: encodeObject, kinds: [{ kind: modelKind, resource }], mayAddFinalizer: true } as const;
+  const repair = async (
+    more: { readonly restored?: 'set-back'; readonly maxPercent?: number; readonly wentBackAt?: Date } = {},
+  ) => {
+    const { restored = 'keep', maxPercent = 10, wentBackAt } = more;
+    const wentBack = { storageWentBackAt: () => Promise.resolve(wentBackAt) };
+    const shared = {
+      ...wentBack,
+      encode: encodeObject,
+      kinds: [{ kind: modelKind, resource }],
+      mayAddFinalizer: true,
+    } as const;
     const options = { ...context, ...shared, limits: { maxPercent }, restored } as const;
     return (await repairKind(await audit(), options)).map(({ finding, outcome }) => `${finding} ${outcome}`);
   };
@@ -192,6 +200,14 @@ describe('repairKind', () => {
     for (const name of ['a', 'b', 'c']) await many.store(name, '5');
     assert.deepEqual(new Set(await many.repair({ maxPercent: 100 })), new Set(['extra too-many']));
     assert.equal(await many.state('a'), 'live');
+  });
+
+  it('keeps rows without an object as evicted where MySQL has lost transactions since', async () => {
+    const given = setUp();
+    await given.both('here');
+    await given.store('gone', '5');
+    assert.deepEqual(await given.repair({ wentBackAt: new Date('2100-01-01T00:00:00Z') }), ['extra repaired']);
+    assert.equal(await given.state('gone'), 'evicted');
   });
 
   it('ends archives of the original, however many, where the cluster has what it should have', async () => {

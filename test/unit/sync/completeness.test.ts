@@ -34,6 +34,7 @@ function setUp({ evictsAll = false, refuses = '' } = {}) {
     ...{ informer, clock: new FakeClock(), logger: new RecordingLogger() },
     evictsAll,
     limits: { maxPercent: 20 },
+    storageWentBackAt: () => Promise.resolve(undefined),
     mayMark: () => true,
     storeLast: async ({ last, finished }) => {
       const row = toRow(modelKind, last.parse(), encodeObject);

@@ -28,7 +28,16 @@ function setUp(options: { readonly periodMs?: number } = {}) {
   };
   const audit = new ContinuousAudit({
     targets: [
-      { options: { ...common, kinds: [common], limits: { maxPercent: 10 } }, metrics, isReady: () => state.ready },
+      {
+        options: {
+          ...common,
+          kinds: [common],
+          limits: { maxPercent: 10 },
+          storageWentBackAt: () => Promise.resolve(undefined),
+        },
+        metrics,
+        isReady: () => state.ready,
+      },
     ],
     periodMs: options.periodMs ?? HOUR,
     mayRepair: () => state.mayRepair,

@@ -4,6 +4,7 @@ import type { ObjectMeta } from '../../../src/api/object.ts';
 import { KubeError } from '../../../src/kube/errors.ts';
 import { IdentityStore } from '../../../src/kube/store.ts';
 import { asWatched } from '../../../src/kube/watched-object.ts';
+import { StorageUnavailableError } from '../../../src/storage/errors.ts';
 import { Difference, type DifferenceOptions } from '../../../src/sync/startup/difference.ts';
 import { judgeMissedDeletes } from '../../../src/sync/startup/mark-missed-deletes.ts';
 import { FakeApiServer } from '../../support/fake-api-server.ts';
@@ -30,6 +31,7 @@ function setUp(own: Partial<DifferenceOptions> = {}) {
     clock: new FakeClock(),
     listed,
     limits: { maxPercent: 10 },
+    storageWentBackAt: () => Promise.resolve(undefined),
     logger,
     ...own,
   });
@@ -53,6 +55,25 @@ async function withOthers({ list, store }: ReturnType<typeof setUp>): Promise<vo
 }
 
 describe('Difference', () => {
+  it('keeps as evicted what is older than a loss of MySQL, which may have lost its eviction, and ends what is newer', async () => {
+    const given = setUp({ storageWentBackAt: () => Promise.resolve(new Date('2026-03-02T00:00:00Z')) });
+    await withOthers(given);
+    await given.store({ name: 'before', uid: 'before', creationTimestamp: '2026-03-01T00:00:00Z' });
+    await given.store({ name: 'after', uid: 'after', creationTimestamp: '2026-03-03T00:00:00Z' });
+    await given.difference.load();
+    assert.equal(await given.difference.repairMissedDeletes(), 2);
+    assert.deepEqual([await given.state('before'), await given.state('after')], ['evicted', 'deleted']);
+  });
+
+  it('ends no row where nothing tells whether MySQL has lost transactions', async () => {
+    const given = setUp({ storageWentBackAt: () => Promise.reject(new StorageUnavailableError('away', undefined)) });
+    await withOthers(given);
+    await given.store({ name: 'gone', uid: 'gone' });
+    await given.difference.load();
+    await assert.rejects(() => given.difference.repairMissedDeletes(), StorageUnavailableError);
+    assert.equal(await given.state('gone'), 'live');
+  });
+
   it('ends the row of an object that was deleted unseen, as an eviction where that was intended', async () => {
     const given = setUp();
     const { difference, store, storage, state, logger } = given;
