@@ -27,6 +27,16 @@ export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
+/**
+ * What users of the cluster are told of what keeps the reconciler from its work. What is wrong with servers, and where they
+ * are, is for their operator: `ingester status` and the log have it.
+ */
+export function messageForUsers(code: string, message: string): string {
+  if (code.startsWith('STORAGE_')) return 'The reconciler cannot use MySQL now. Work waits and is retried.';
+  if (code === 'KUBE_UNAVAILABLE') return 'The API server does not answer the reconciler. Work waits and is retried.';
+  return code === 'INTERNAL' ? 'The reconciler failed; its log says why.' : message;
+}
+
 /** One thing that is wrong in a document that a user wrote, with its place. */
 export interface FieldError {
   /** Dotted path from the root of the document, e.g. `ingester.requeuePeriod`. */

@@ -8,6 +8,11 @@ import {
   QueryTemplateUnknownError,
   QueryUnsupportedError,
   SelectorInvalidError,
+  StorageAccessDeniedError,
+  StorageDatabaseMissingError,
+  StorageFailureError,
+  StoragePermissionError,
+  StorageSchemaMissingError,
   StorageUnavailableError,
 } from '../storage/errors.ts';
 
@@ -83,9 +88,20 @@ export function queryErrorOf(error: unknown): QueryError {
   return new QueryError('InternalError', 'the query API failed; see its log', { cause: error });
 }
 
+/** They name the server, its users and databases. */
+const serverErrors = [
+  StorageUnavailableError,
+  StorageAccessDeniedError,
+  StorageDatabaseMissingError,
+  StoragePermissionError,
+  StorageSchemaMissingError,
+  StorageFailureError,
+];
+
 /** Where the servers behind this one are is for its operator, in the log. */
 function unavailable(error: unknown): QueryError {
-  const away = error instanceof StorageUnavailableError ? 'MySQL is not available; repeat the call' : undefined;
+  const isAway = serverErrors.some((fault) => error instanceof fault);
+  const away = isAway ? 'MySQL is not available; repeat the call' : undefined;
   const silent = isKubeError(error, 'Unavailable') ? 'the API server does not answer; repeat the call' : undefined;
   const message = away ?? silent ?? messageOf(error);
   return new QueryError('ServiceUnavailable', message, { retryAfterSeconds: RETRY_SECONDS, cause: error });

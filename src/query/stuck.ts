@@ -1,6 +1,7 @@
 // What the reconciler cannot deal with, and why: what it told last, as far as the user may list it.
 import type { KindDefinition } from '../api/kind.ts';
 import type { Clock } from '../base/clock.ts';
+import { messageForUsers } from '../base/errors.ts';
 import type { JsonObject } from '../base/json.ts';
 import { BoundedCache } from './bounded-cache.ts';
 import { type Context, sendJson } from './context.ts';
@@ -114,16 +115,9 @@ function objectDocument(
   { namespace, name, since, attempts, code, message }: ReportedObject,
   { kind, plural }: KindDefinition,
 ): JsonObject {
-  return { kind, plural, namespace, name, since, attempts, code, message: messageFor(code, message) };
+  return { kind, plural, namespace, name, since, attempts, code, message: messageForUsers(code, message) };
 }
 
 function holdDocument({ namespace, since, because }: ReportedHold, { kind, plural }: KindDefinition): JsonObject {
   return { kind, plural, ...(namespace === undefined ? {} : { namespace }), since, message: because };
-}
-
-/** What is wrong with servers, and where they are, is for their operator: `ingester status` and the log have it. */
-function messageFor(code: string, message: string): string {
-  if (code.startsWith('STORAGE_')) return 'The reconciler cannot use MySQL now. Work waits and is retried.';
-  if (code === 'KUBE_UNAVAILABLE') return 'The API server does not answer the reconciler. Work waits and is retried.';
-  return code === 'INTERNAL' ? 'The reconciler failed; its log says why.' : message;
 }

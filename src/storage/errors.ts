@@ -16,8 +16,8 @@ export class StorageAccessDeniedError extends CodedError {
     const [, database] = /to database '(.+)'/.exec(what) ?? [];
     const advice =
       database === undefined
-        ? 'Check mysql.user and mysql.password (or mysql.passwordFile), and that the user was granted SELECT, INSERT, ' +
-          'UPDATE and DELETE on mysql.database.'
+        ? 'Check mysql.user and mysql.password (or mysql.passwordFile; in the bundle the keys user and password of the ' +
+          'Secret ingester-mysql), and that the user was granted SELECT, INSERT, UPDATE and DELETE on mysql.database.'
         : `Grant the user the rights on the database "${database}".`;
     super('STORAGE_ACCESS_DENIED', `MySQL refused the login: ${what}. ${advice}`, { retry: 'yes' });
   }

@@ -215,10 +215,10 @@ function foreign({ observed, taken = [] }: SummaryInput): ConditionDraft {
 
 /** Names that objects of other owners have, with what to do about them. */
 export function takenText(taken: readonly string[]): string {
-  const commands = taken.map((key) => `kubectl delete ${key.replace('/', ' ').toLowerCase()}`);
+  const names = taken.map((key) => key.toLowerCase()).join(' ');
   return (
     `taken by objects that do not belong to this Ingester: ${taken.join(', ')}. They are left alone, and what needs ` +
-    `their names waits. Remove them (${commands.join('; ')}), or give the Ingester another name`
+    `their names waits. Remove them (kubectl delete -n <namespace> ${names}), or give the Ingester another name`
   );
 }
 

@@ -1,5 +1,6 @@
 // The status in words: what is going on, why it waits, what would unblock it, and whether there is a way back.
 import type { IngesterSpec } from '../../api/ingester/spec.ts';
+import type { IngesterStatus } from '../../api/ingester/status.ts';
 import { type Change, changesBetween } from './changes.ts';
 import { pendingSteps, quiesceNeeded } from './pending.ts';
 import { type PlanInput, plan } from './plan.ts';
@@ -24,10 +25,6 @@ export interface Explanation {
 export function explain(input: PlanInput): Explanation {
   const { status } = plan(input);
   const lifecycle = status.lifecycle ?? noLifecycle;
-  const condition = (type: string): string => {
-    const found = status.conditions?.find((each) => each.type === type);
-    return found === undefined ? '' : `${found.reason}${found.message === '' ? '' : `: ${found.message}`}`;
-  };
   const { target } = status;
   const due = target === undefined ? [] : dueFor(input, target.spec);
   const asked = input.spec ?? target?.spec;
@@ -38,14 +35,24 @@ export function explain(input: PlanInput): Explanation {
       target === undefined
         ? 'nothing: no specification was valid yet'
         : `bringing about ${target.spec.version} of generation ${target.generation}`,
-    waitsFor:
-      lifecycle.pipeline === 'Settled' && status.phase === 'Running' ? 'nothing' : condition('LifecycleComplete'),
-    available: condition('Available'),
+    waitsFor: lifecycle.pipeline === 'Settled' && status.phase === 'Running' ? 'nothing' : waitsFor(status),
+    available: conditionText(status, 'Available'),
     rollback: rollbackText(input),
     steps: due.map(({ step }) => step.name),
     changes: asked === undefined || runs === undefined ? [] : changesBetween(runs, asked),
     problems: input.problems,
   };
+}
+
+/** With why the components are not ready, as that is what the next step mostly waits for. */
+function waitsFor(status: IngesterStatus): string {
+  const unready = status.conditions?.find(({ reason }) => reason === 'ComponentsNotReady')?.message ?? '';
+  return `${conditionText(status, 'LifecycleComplete')}${unready === '' ? '' : `; ${unready}`}`;
+}
+
+function conditionText({ conditions }: IngesterStatus, type: string): string {
+  const found = conditions?.find((each) => each.type === type);
+  return found === undefined ? '' : `${found.reason}${found.message === '' ? '' : `: ${found.message}`}`;
 }
 
 export interface DryRun {

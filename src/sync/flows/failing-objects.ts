@@ -1,5 +1,5 @@
 import type { Clock } from '../../base/clock.ts';
-import { CodedError, messageOf } from '../../base/errors.ts';
+import { CodedError, messageForUsers, messageOf } from '../../base/errors.ts';
 import { KubeError, type KubeReason } from '../../kube/errors.ts';
 import type { WatchedObject } from '../../kube/watched-object.ts';
 import type { RecordEvent } from '../events.ts';
@@ -37,7 +37,7 @@ export class FailingObjects {
 
   failed(kind: string, key: string, error: unknown): void {
     const id = `${kind} ${key}`;
-    const code = error instanceof CodedError ? error.code : 'INTERNAL';
+    const code = codeOf(error);
     this.#onFailure(kind, code);
     const known = this.#listed.get(id);
     if (known === undefined && this.#listed.size >= LISTED) {
@@ -110,7 +110,12 @@ export function tellWhyItStays(
   const { deletionTimestamp } = object.marks();
   if (deletionTimestamp === undefined) return;
   const ageMs = clock.now().getTime() - new Date(deletionTimestamp).getTime();
-  if (ageMs >= BLOCKED_MS) recordEvent?.(object.parse(), 'TerminatingBlocked', messageOf(error));
+  if (ageMs >= BLOCKED_MS)
+    recordEvent?.(object.parse(), 'TerminatingBlocked', messageForUsers(codeOf(error), messageOf(error)));
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof CodedError ? error.code : 'INTERNAL';
 }
 
 export function isRefusal(error: unknown): boolean {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import request from 'supertest';
-import { StorageUnavailableError } from '../../../src/storage/errors.ts';
+import { StorageAccessDeniedError, StorageUnavailableError } from '../../../src/storage/errors.ts';
 import { aModelRow, kindNamed, modelKind } from '../../support/objects.ts';
 import { base, fill, type Listed, namesIn, queryApp } from '../../support/query-app.ts';
 
@@ -95,6 +95,16 @@ describe('a list of stored objects', () => {
     await storage.upsert(aModelRow({ uid: 'uid-of-again', name: 'again', annotations }));
     const { rows } = (await get('/models', tableType)).body as { rows: { cells: unknown[] }[] };
     assert.equal(rows[0]?.cells[4], 'etcd and MySQL, restored');
+  });
+
+  it('does not tell users of MySQL as whom, and where, it is asked', async () => {
+    const { storage, get } = setUp();
+    const refused = "ER_ACCESS_DENIED_ERROR 1045, for user 'ingester'@'10.0.0.7'";
+    storage.list = () => Promise.reject(new StorageAccessDeniedError(refused));
+    const { status, body } = await get('/models');
+    assert.equal(status, 503);
+    assert.match(JSON.stringify(body), /MySQL is not available; repeat the call/);
+    assert.doesNotMatch(JSON.stringify(body), /10\.0\.0\.7/);
   });
 
   it('is a Status 503 with Retry-After while the database is away, never an empty list', async () => {
