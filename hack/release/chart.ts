@@ -6,7 +6,8 @@ import { parse, parseAllDocuments, stringify } from 'yaml';
 import { CodedError } from '../../src/base/errors.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../src/base/json.ts';
 import { type Place, places, RUNBOOKS, switches, texts } from './chart-values.ts';
-import { imageParts, type Release } from './manifests.ts';
+import { imageParts } from './image.ts';
+import type { Release } from './manifests.ts';
 import { render } from './render.ts';
 
 const root = join(import.meta.dirname, '../..');

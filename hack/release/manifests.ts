@@ -2,6 +2,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
+import { imageParts } from './image.ts';
 import { type Kustomization, render } from './render.ts';
 
 /** Definitions have a file of their own: removing the bundle must not remove them, and every object with them. */
@@ -63,18 +64,4 @@ export async function writeReleaseManifests({ kubectl, folder, image }: Release)
  */
 function named(text: string): string {
   return text.replace(/\b(ingester-reconciler-config)-\w+/g, '$1');
-}
-
-export interface ImageParts {
-  readonly newName: string;
-  readonly newTag?: string;
-  readonly digest?: string;
-}
-
-/** A colon after the last slash begins the tag, as for kustomize. */
-export function imageParts(image: string): ImageParts {
-  const [name = '', digest] = image.split('@');
-  const [, repository = '', tag] = /^(.*?)(?::([^:/]+))?$/.exec(name) ?? [];
-  if (digest !== undefined) return { newName: repository, digest };
-  return { newName: repository, ...(tag === undefined ? {} : { newTag: tag }) };
 }
