@@ -90,7 +90,6 @@ describe('an Ingester resource in containers', { skip }, () => {
     writeFileSync(join(overlay.folder, 'added.json'), JSON.stringify({ apiVersion: 'v1', kind: 'List', items: added }));
     await bundle.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } });
     // Objects of these names are never taken from the plain bundle.
-    await bundle.kubectl('delete', '-n', SYSTEM, 'deployment/ingester-reconciler');
     await bundle.kubectl('delete', '-n', SYSTEM, 'jobs', '--all');
     await bundle.apply({ apiVersion: 'v1', kind: 'List', items });
     await bundle.kubectl('rollout', 'status', '-n', SYSTEM, 'deployment/ingester-lifecycle', '--timeout=240s');
