@@ -13,6 +13,8 @@ export interface Place {
   readonly form?: 'map' | 'file';
   /** What the manifests do not have, and have only where the value is not empty; this is the empty value. */
   readonly empty?: JsonObject | readonly JsonObject[];
+  /** Condition of the template without which nothing stands there. */
+  readonly when?: string;
 }
 
 const container = ['spec', 'template', 'spec', 'containers', 0] as const;
@@ -20,6 +22,10 @@ const container = ['spec', 'template', 'spec', 'containers', 0] as const;
 const CONFIG = 'ingester-reconciler-config';
 
 const annotations = ['metadata', 'annotations'] as const;
+
+/** What a user has to say of the query API's certificate where cert-manager does not make it. */
+const AUTHORITY =
+  'query.enabled without certManager.enabled: set query.caBundle to the PEM of the authority whose certificate is in the Secret ingester-query-tls';
 
 /** What talks to MySQL. */
 const toMysql = /^(Deployment ingester-(reconciler|query)|Job ingester-migrate)$/;
@@ -50,6 +56,21 @@ export const places: readonly Place[] = [
     path: [...container, 'resources'],
     value: 'reconciler.resources',
     form: 'map',
+  },
+  { of: /^Deployment ingester-query$/, path: ['spec', 'replicas'], value: 'query.replicas' },
+  { of: /^Deployment ingester-query$/, path: [...container, 'resources'], value: 'query.resources', form: 'map' },
+  // The API server trusts the query API by one of these.
+  {
+    of: /^APIService /,
+    path: annotations,
+    when: '.Values.certManager.enabled',
+    fixed: '{ cert-manager.io/inject-ca-from-secret: {{ .Release.Namespace }}/ingester-query-tls }',
+  },
+  {
+    of: /^APIService /,
+    path: ['spec', 'caBundle'],
+    when: 'not .Values.certManager.enabled',
+    fixed: `{{ required "${AUTHORITY}" .Values.query.caBundle | b64enc }}`,
   },
   {
     // Where traces go, from a ConfigMap or a Secret with the variables of OpenTelemetry.
@@ -136,8 +157,8 @@ export interface Switch {
   /** Section whose `enabled` decides. */
   readonly section: string;
   readonly enabled: boolean;
-  /** It is there where the section is not enabled. */
-  readonly inverted?: true;
+  /** Another condition than that the section is enabled. */
+  readonly condition?: string;
 }
 
 const folder = (name: string): string => `config/components/${name}`;
@@ -149,7 +170,7 @@ export const switches: readonly Switch[] = [
     components: [folder('no-cert-manager')],
     section: 'certManager',
     enabled: true,
-    inverted: true,
+    condition: 'not .Values.certManager.enabled',
   },
   { name: 'migrate', components: [folder('migrate')], section: 'migrate', enabled: true },
   { name: 'probe', components: [folder('probe')], section: 'probe', enabled: true },
@@ -164,8 +185,15 @@ export const switches: readonly Switch[] = [
   { name: 'prometheus', components: [folder('prometheus')], section: 'prometheus', enabled: false },
   {
     name: 'query',
-    components: [folder('query'), folder('query-certificate'), folder('ha')],
+    components: [folder('query'), folder('ha')],
     section: 'query',
     enabled: false,
+  },
+  {
+    name: 'query-certificate',
+    components: [folder('query-certificate')],
+    section: 'query',
+    enabled: false,
+    condition: 'and .Values.query.enabled .Values.certManager.enabled',
   },
 ];

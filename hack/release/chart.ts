@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { parse, parseAllDocuments, stringify } from 'yaml';
 import { CodedError } from '../../src/base/errors.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../src/base/json.ts';
+import { schemaOf } from './chart-schema.ts';
 import { type Place, places, RUNBOOKS, switches, texts } from './chart-values.ts';
 import { imageParts } from './image.ts';
 import type { Release } from './manifests.ts';
@@ -29,7 +30,15 @@ export async function writeChart({ kubectl, folder, image }: Release): Promise<v
   const bundle = annotated.filter((manifest) => known.has(nameOf(manifest)) && manifest.kind !== 'Namespace');
   const definitions = (await manifestsOf(kubectl, [CRDS])).filter(({ kind }) => kind === 'CustomResourceDefinition');
   const of = (kinds: RegExp): readonly Manifest[] => bundle.filter(({ kind }) => kinds.test(kind));
-  const values = defaultValues(bundle, imageValues(image ?? `michelangelo-ingester:${version}`));
+  const added = new Map<string, readonly Manifest[]>();
+  for (const { name, components } of switches) {
+    added.set(
+      name,
+      (await manifestsOf(kubectl, components)).filter((manifest) => !known.has(nameOf(manifest))),
+    );
+  }
+  const all = [...bundle, ...[...added.values()].flat()];
+  const values = defaultValues(all, imageValues(image ?? `michelangelo-ingester:${version}`));
   const files: Record<string, string> = {
     'Chart.yaml': stringify(chart(version)),
     'values.yaml': VALUES_NOTICE + stringify(values, { lineWidth: 0 }),
@@ -43,19 +52,8 @@ export async function writeChart({ kubectl, folder, image }: Release): Promise<v
     'templates/bundle.yaml': templateOf(of(/^(?!CustomResourceDefinition|PodDisruptionBudget)/)),
     'templates/disruption.yaml': conditional('.Values.disruptionBudgets.enabled', of(/^PodDisruptionBudget$/)),
   };
-  for (const { name, components, section, inverted } of switches) {
-    const added = (await manifestsOf(kubectl, components)).filter((manifest) => !known.has(nameOf(manifest)));
-    const budget = /^PodDisruptionBudget$/;
-    const condition = `${inverted === true ? 'not ' : ''}.Values.${section}.enabled`;
-    files[`templates/${name}.yaml`] =
-      conditional(
-        condition,
-        added.filter(({ kind }) => !budget.test(kind)),
-      ) +
-      conditional(
-        `and (${condition}) .Values.disruptionBudgets.enabled`,
-        added.filter(({ kind }) => budget.test(kind)),
-      );
+  for (const { name, section, condition = `.Values.${section}.enabled` } of switches) {
+    files[`templates/${name}.yaml`] = switched(condition, added.get(name) ?? []);
   }
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(join(folder, 'templates'), { recursive: true });
@@ -88,7 +86,7 @@ function chart(version: string): object {
 
 const VALUES_NOTICE = `# Generated from config by "npm run release". docs/install.md says what each part is for.\n`;
 const HELPERS = `{{- define "ingester.image" -}}
-{{ .Values.image.repository }}{{ if .Values.image.digest }}@{{ .Values.image.digest }}{{ else }}:{{ .Values.image.tag }}{{ end }}
+{{ .Values.image.repository }}{{ if .Values.image.digest }}@{{ .Values.image.digest }}{{ else }}:{{ required "set image.digest or image.tag" .Values.image.tag }}{{ end }}
 {{- end }}
 `;
 
@@ -103,6 +101,14 @@ function kept(manifest: Manifest): Manifest {
 
 function conditional(condition: string, manifests: readonly Manifest[]): string {
   return `{{- if ${condition} }}\n${templateOf(manifests)}{{- end }}\n`;
+}
+
+/** Budgets have a switch of their own besides. */
+function switched(condition: string, manifests: readonly Manifest[]): string {
+  const [budgets = [], others = []] = [true, false].map((wanted) =>
+    manifests.filter(({ kind }) => (kind === 'PodDisruptionBudget') === wanted),
+  );
+  return conditional(condition, others) + conditional(`and (${condition}) .Values.disruptionBudgets.enabled`, budgets);
 }
 
 function templateOf(manifests: readonly Manifest[]): string {
@@ -123,7 +129,8 @@ function templated(manifest: Manifest): string {
   return text.replace(/^( *)(.*?)value-of-(\d+)-/gm, (_line, indent: string, before: string, index: string) => {
     const place = places[Number(index)];
     if (place?.empty !== undefined) return optional(place, indent, before);
-    return `${indent}${before}${place === undefined ? '' : expressionOf(place, indent.length + 2)}`;
+    const line = `${indent}${before}${place === undefined ? '' : expressionOf(place, indent.length + 2)}`;
+    return place?.when === undefined ? line : `${indent}{{- if ${place.when} }}\n${line}\n${indent}{{- end }}`;
   });
 }
 
@@ -178,6 +185,8 @@ function defaultValues(manifests: readonly Manifest[], image: JsonObject): JsonO
     crds: { ingester: true, michelangelo: false },
     disruptionBudgets: { enabled: true },
     prometheus: { runbooks: RUNBOOKS },
+    // PEM of the authority of the query API's certificate; cert-manager knows it by itself.
+    query: { caBundle: '' },
   };
   const put = (path: string, value: JsonValue): void => {
     const [section = '', key = ''] = path.split('.');
@@ -198,30 +207,4 @@ function defaultValues(manifests: readonly Manifest[], image: JsonObject): JsonO
   }
   for (const { section, enabled } of switches) put(`${section}.enabled`, enabled);
   return values;
-}
-
-// The schema of the values, by which Helm refuses one that is misspelt or of another type before it renders anything.
-
-/** Sections and keys are known; what is below a key of the user's own form is not. */
-function schemaOf(values: JsonObject): JsonObject {
-  const free = places.filter(({ form, empty }) => form !== undefined || empty !== undefined).map(({ value }) => value);
-  const section = (name: string, keys: JsonObject): JsonObject =>
-    closed(Object.entries(keys).map(([key, value = null]) => [key, typeOf(value, free.includes(`${name}.${key}`))]));
-  const sections = Object.entries(values).map(([name, keys = null]): [string, JsonObject] => [
-    name,
-    isJsonObject(keys) ? section(name, keys) : typeOf(keys, false),
-  ]);
-  // Helm's own, for charts that this one is a part of.
-  const all = closed([...sections, ['global', { type: 'object' }]]);
-  return { $schema: 'http://json-schema.org/draft-07/schema#', ...all };
-}
-
-function closed(properties: readonly (readonly [string, JsonObject])[]): JsonObject {
-  return { type: 'object', additionalProperties: false, properties: Object.fromEntries(properties) };
-}
-
-function typeOf(value: JsonValue, free: boolean): JsonObject {
-  if (Array.isArray(value)) return { type: 'array', items: { type: 'object' } };
-  if (isJsonObject(value)) return free ? { type: 'object' } : closed(Object.keys(value).map((key) => [key, {}]));
-  return { type: typeof value === 'number' ? 'integer' : typeof value };
 }

@@ -14,6 +14,9 @@ import { mysqlClients } from '../support/shipped-pods.ts';
 const release = 'ingester';
 const namespace = 'metadata';
 const everything = ['networkPolicy', 'prometheus', 'query'].map((section) => `${section}.enabled=true`);
+const digest = `sha256:${'0a'.repeat(32)}`;
+const authority = '-----BEGIN CERTIFICATE-----';
+const withoutCertManager = ['certManager.enabled=false', `query.caBundle=${authority}`];
 
 describe('the Helm chart', async () => {
   const preparation = { env: process.env, progress: () => undefined, signal: undefined };
@@ -68,26 +71,32 @@ describe('the Helm chart', async () => {
         .sort(),
     );
     assert.doesNotMatch(text, /ingester-system/);
-    const specOf = (manifests: readonly Manifest[]): unknown =>
-      manifests.find(
-        ({ kind, metadata }) => kind === 'MutatingWebhookConfiguration' && metadata.name === 'ingester-finalizer',
-      )?.['webhooks'];
-    assert.deepEqual(specOf(manifestsOf(text)), specOf(expected));
+    const found = (manifests: readonly Manifest[], name: string): Manifest =>
+      manifests.find((each) => nameOf(each) === name) ?? assert.fail(name);
+    for (const name of ['MutatingWebhookConfiguration ingester-finalizer', 'APIService v2.stored.michelangelo.api']) {
+      assert.deepEqual(found(manifestsOf(text), name), found(expected, name));
+    }
   });
 
   it('has the objects, images and replicas that the values ask for', options, async () => {
     const values = [
-      'image.digest=sha256:abc',
+      `image.digest=${digest}`,
       'webhook.replicas=5',
+      'query.enabled=true',
+      'query.replicas=4',
+      'query.resources.limits.memory=1Gi',
       'webhook.failurePolicy=Ignore',
       'crds.ingester=false',
     ];
-    const manifests = manifestsOf(await template(...values, 'certManager.enabled=false', 'mysql.secretName=ours'));
+    const manifests = manifestsOf(await template(...values, ...withoutCertManager, 'mysql.secretName=ours'));
     assert.ok(manifests.every(({ kind }) => kind !== 'CustomResourceDefinition' && kind !== 'Certificate'));
     const named = (name: string): Manifest => manifests.find((each) => nameOf(each) === name) ?? assert.fail(name);
-    const webhook = named(`Deployment ${namespace}/ingester-webhook`)['spec'] as unknown as { replicas: number };
-    assert.equal(webhook.replicas, 5);
-    assert.deepEqual(new Set(manifests.flatMap(imagesOf)), new Set(['michelangelo-ingester@sha256:abc']));
+    const replicas = ['webhook', 'reconciler', 'query'].map(
+      (name) => (named(`Deployment ${namespace}/ingester-${name}`)['spec'] as unknown as { replicas: number }).replicas,
+    );
+    assert.deepEqual(replicas, [5, 2, 4]);
+    assert.match(JSON.stringify(named(`Deployment ${namespace}/ingester-query`)), /"limits":\{"memory":"1Gi"\}/);
+    assert.deepEqual(new Set(manifests.flatMap(imagesOf)), new Set([`michelangelo-ingester@${digest}`]));
     const text = JSON.stringify(named(`Deployment ${namespace}/ingester-reconciler`));
     assert.match(text, /"items":\[\{"key":"password","path":"password"\}\],"name":"ours"/);
     assert.match(JSON.stringify(named('MutatingWebhookConfiguration ingester-finalizer')), /"failurePolicy":"Ignore"/);
@@ -105,7 +114,7 @@ describe('the Helm chart', async () => {
         'pods.tolerations[0].operator=Exists',
       ];
       const podsOf = async (...values: readonly string[]): Promise<readonly object[]> =>
-        manifestsOf(await template(...everything, 'certManager.enabled=false', ...values))
+        manifestsOf(await template(...everything, ...withoutCertManager, ...values))
           .filter(({ kind }) => ['Deployment', 'Job'].includes(kind))
           .map(({ spec }) => (spec as unknown as { template: { spec: object } }).template.spec);
       const wanted = {
@@ -150,6 +159,53 @@ describe('the Helm chart', async () => {
     );
     await assert.rejects(template('query.enabled=perhaps'), /boolean/);
     await template('reconciler.config.metadataStorage.enableMetadataStorage=false', 'global.anything=1');
+  });
+
+  const refused: Readonly<Record<string, RegExp>> = {
+    'webhook.failurePolicy=Fial': /'Fail', 'Ignore'/,
+    'webhook.replicas=-1': /want 0/,
+    'reconciler.replicas=-1': /want 0/,
+    'query.replicas=-1': /want 0/,
+    'webhook.resources.limit.memory=1Gi': /'limit' not allowed/,
+    'image.digest=sha256:abc': /does not match pattern/,
+    'image.tag=1.2.3@': /does not match pattern/,
+    'image.repository=https://registry.example/name': /does not match pattern/,
+    'image.digest=,image.tag=': /set image\.digest or image\.tag/,
+    'reconciler.config.evictImmutableKindz=true': /'evictImmutableKindz' not allowed/,
+    'reconciler.config.ingester.evictImmutableKindz=true': /'evictImmutableKindz' not allowed/,
+    'reconciler.config.eviction.rules[0].keepLatest=1': /'keepLatest' not allowed/,
+    'query.caBundle=LS0tLS1CRUdJTg': /BEGIN CERTIFICATE/,
+  };
+  for (const [value, reason] of Object.entries(refused)) {
+    it(`refuses ${value}, and says why`, options, () => assert.rejects(template(value), reason));
+  }
+
+  it('takes keys of the configuration at every depth, and variables in them', options, async () => {
+    const settings = [
+      'mysql.port=${PORT}',
+      'ingester.deletionDelayMap.Model=5m',
+      'eviction.rules[0].finishedFor=1h',
+      'query.clusters[0].mysql.database=eu',
+      'clone.environment=Staging',
+    ];
+    const text = await template(...settings.map((setting) => `reconciler.config.${setting}`));
+    for (const line of ['port: ${PORT}', 'Model: 5m', 'finishedFor: 1h', 'database: eu'])
+      assert.ok(text.includes(line));
+  });
+
+  it('has nothing of cert-manager where there is none: the user says whom the API server trusts', options, async () => {
+    const off = ['query.enabled=true', 'certManager.enabled=false'];
+    await assert.rejects(template(...off), /set query\.caBundle to the PEM .* Secret ingester-query-tls/);
+    const manifests = manifestsOf(await template(...off, ...withoutCertManager));
+    assert.deepEqual(
+      manifests.filter(({ apiVersion }) => apiVersion.startsWith('cert-manager.io/')),
+      [],
+    );
+    const registration = manifests.find(({ kind }) => kind === 'APIService') ?? assert.fail('no APIService');
+    assert.equal(registration.metadata['annotations'], undefined);
+    const dryRun = ['create', '--dry-run=server', '-f', '-', '-o', 'jsonpath={.spec.caBundle}'];
+    const { stdout } = await controlPlane.kubectlRun(dryRun, { input: JSON.stringify(registration) });
+    assert.equal(Buffer.from(stdout, 'base64').toString(), authority);
   });
 
   it(
