@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { FullStatus } from '../app/commands/control.ts';
+import type { FullStatus, PartsStatus } from '../app/commands/control.ts';
 import type { PartState } from '../app/commands/parts.ts';
 import { CodedError } from '../base/errors.ts';
 import { OLD_MS } from '../sync/status/status.ts';
@@ -18,7 +18,7 @@ async function runStatusCommand(program: Command, output: string): Promise<void>
   const { configuration } = prepareCommand(program, 'status');
   const { readStatus } = await import('../app/commands/control.ts');
   const status = await readStatus(configuration);
-  printResult(output, status, 'at' in status ? statusText(status) : `${partsTable(status.parts).join('\n')}\n`);
+  printResult(output, status, 'at' in status ? statusText(status) : partsText(status));
   const failing = status.parts.filter(({ state }) => state === 'fails');
   if (failing.length > 0) throw new PartFailsError(failing, configuration.kubernetes.namespace);
 }
@@ -47,6 +47,7 @@ export function statusText(status: FullStatus): string {
   const { parts, kinds, failingObjects, breakers } = status;
   const age = Math.round(status.ageMs / 1000);
   const notes = [
+    ...status.stuckPods.map(stuckPodText),
     ...storageWentBack(status),
     ...notDurable(status),
     ...breakers.map(({ kind, because, since }) => `Deletions of ${kind} are held since ${since}: ${because}`),
@@ -77,6 +78,16 @@ export function statusText(status: FullStatus): string {
     ...incompleteText(status),
   ];
   return `${lines.join('\n')}\n`;
+}
+
+/** Where no reconciler has told anything. */
+export function partsText({ parts, stuckPods }: PartsStatus): string {
+  const notes = stuckPods.length === 0 ? [] : ['', ...stuckPods.map(stuckPodText)];
+  return `${[...partsTable(parts), ...notes].join('\n')}\n`;
+}
+
+function stuckPodText(problem: string): string {
+  return `A pod does not start: ${problem}`;
 }
 
 function partsTable(parts: readonly PartState[]): readonly string[] {

@@ -25,6 +25,7 @@ import {
   reconcilerState,
   silentReconciler,
   storageState,
+  stuckPods,
 } from './parts.ts';
 
 /** Lets held deletions go on; gives the breakers that were open. Kinds without an open breaker are let through too. */
@@ -63,11 +64,14 @@ export interface FullStatus extends IngesterStatus {
   /** An Ingester resource decides where there is one, else the configuration file. Undefined: no right to list them. */
   readonly resources: readonly Deciding[] | undefined;
   readonly parts: readonly PartState[];
+  readonly stuckPods: readonly string[];
 }
 
 /** What can be said where no reconciler has written its status. */
 export interface PartsStatus {
   readonly parts: readonly PartState[];
+  /** Pods of the bundle that do not start, with the reason; empty too for a user who may not list pods. */
+  readonly stuckPods: readonly string[];
 }
 
 export interface Deciding {
@@ -105,7 +109,11 @@ export async function readStatus(configuration: Configuration): Promise<FullStat
     const data = await read(statusRef(namespace));
     const first = statusIn(data);
     const others = [admissionState(client, namespace), queryState(configuration)];
-    if (first === undefined) return { parts: [...silentReconciler(namespace), ...(await Promise.all(others))] };
+    const looking = stuckPods(client, namespace);
+    if (first === undefined) {
+      const parts = [...silentReconciler(namespace), ...(await Promise.all(others))];
+      return { parts, stuckPods: await looking };
+    }
     const again = async (): Promise<IngesterStatus> => statusIn(await read(statusRef(namespace))) ?? first;
     const [{ status, ageMs }, resources, ...parts] = await Promise.all([
       confirmedAgeMs(first, again),
@@ -116,6 +124,7 @@ export async function readStatus(configuration: Configuration): Promise<FullStat
       ...status,
       parts: [reconcilerState(status, ageMs), storageState(status, ageMs), ...parts],
       storageHistory: historyIn(data, systemClock.now()),
+      stuckPods: await looking,
       breakers: openBreakers(control),
       evictionPaused: isEvictionPaused(control),
       ageMs,

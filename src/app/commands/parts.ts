@@ -4,6 +4,8 @@ import { messageOf } from '../../base/errors.ts';
 import type { Configuration } from '../../config/schema.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { isKubeError, isNamespaceGone } from '../../kube/errors.ts';
+import { pods } from '../../kube/resources.ts';
+import { waitingProblem } from '../../lifecycle/reconcile/problems.ts';
 import { whyUnguarded } from '../../sync/probe.ts';
 import { type IngesterStatus, OLD_MS } from '../../sync/status/status.ts';
 import { StoredObjects } from './stored-objects.ts';
@@ -22,6 +24,7 @@ const READ_MS = 3000;
 /** A reconciler that works has written again within this. */
 const WRITTEN_MS = 7000;
 const BETWEEN_LOOKS_MS = 500;
+const MOST_PODS = 100;
 const ONLY_IT_KNOWS = 'only a reconciler that runs knows';
 /** Which every cluster has. */
 const ANOTHER_NAMESPACE = 'default';
@@ -116,6 +119,18 @@ async function readingState(objects: StoredObjects, plural: string): Promise<Omi
       state: 'fails',
       reason: `answers, and cannot read MySQL: ${why}; kubectl waits and retries, see the runbook IngesterQueryWithoutStorage`,
     };
+  }
+}
+
+/** Each line names a pod of the bundle that does not start, and why: a rollout that hangs leaves the pods of before at work. */
+export async function stuckPods(client: Pick<KubeClient, 'list'>, namespace: string): Promise<readonly string[]> {
+  const selection = { namespace, labelSelector: 'app.kubernetes.io/name=michelangelo-ingester', limit: MOST_PODS };
+  try {
+    const { items } = await client.list(pods, selection, AbortSignal.timeout(READ_MS));
+    return items.flatMap((item) => waitingProblem(item.parse()) ?? []);
+  } catch {
+    // What works is said without it.
+    return [];
   }
 }
 

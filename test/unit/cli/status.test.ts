@@ -2,17 +2,18 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { FullStatus } from '../../../src/app/commands/control.ts';
-import { admissionState, silentReconciler } from '../../../src/app/commands/parts.ts';
-import { PartFailsError, statusText } from '../../../src/cli/status.ts';
+import { admissionState, silentReconciler, stuckPods } from '../../../src/app/commands/parts.ts';
+import { PartFailsError, partsText, statusText } from '../../../src/cli/status.ts';
 import { KubeError } from '../../../src/kube/errors.ts';
 import { FakeApiServer } from '../../support/fake-api-server.ts';
 
 const status = (more: Partial<FullStatus> = {}): FullStatus => ({
   ...{ at: '2026-01-01T00:00:00Z', instance: 'reconciler-1', storage: {}, kinds: [], spooled: 0 },
   ...{ failingObjects: { count: 0, listed: [] }, storageHistory: undefined, breakers: [], evictionPaused: false },
-  ...{ ageMs: 4000, resources: [], parts: [] },
+  ...{ ageMs: 4000, resources: [], parts: [], stuckPods: [] },
   ...more,
 });
+const ofBundle = { 'app.kubernetes.io/name': 'michelangelo-ingester' };
 const failing = {
   count: 1,
   listed: [
@@ -68,6 +69,27 @@ describe('the parts of ingester status', () => {
       assert.match(message, new RegExp(`${part.part}: because \\(look: kubectl .*; runbook Ingester[A-Za-z]+\\)`));
       if (part.part !== 'query API') assert.match(message, / -n renamed/);
     }
+  });
+
+  it('name pods that do not start and why, also while those of before work, and nothing where pods may not be listed', async () => {
+    const api = new FakeApiServer();
+    api.install('pods');
+    const metadata = {
+      name: 'reconciler-2',
+      namespace: 'ingester-system',
+      uid: 'u',
+      resourceVersion: '1',
+      labels: ofBundle,
+    };
+    const terminated = { reason: 'Error', exitCode: 2, message: 'audit.perod: unknown key' };
+    const waits = { state: { waiting: { reason: 'CrashLoopBackOff' } }, lastState: { terminated } };
+    api.of('pods').put({ apiVersion: 'v1', kind: 'Pod', metadata, status: { containerStatuses: [waits] } });
+    const found = await stuckPods(api, 'ingester-system');
+    const line = /^A pod does not start: .*reconciler-2.*CrashLoopBackOff audit\.perod: unknown key$/m;
+    assert.match(statusText(status({ stuckPods: found })), line);
+    assert.match(partsText({ parts: [], stuckPods: found }), line);
+    api.list = () => Promise.reject(new KubeError('Forbidden', 'pods is forbidden'));
+    assert.deepEqual(await stuckPods(api, 'ingester-system'), []);
   });
 
   it('has admission asked in another namespace where that of the bundle was deleted', async () => {
