@@ -25,7 +25,8 @@ function configurationPage(): string {
 One YAML file (\`--config\`, or the variable \`INGESTER_CONFIG\`); every scalar can also be set in the environment, which
 wins. \`\${NAME}\` and \`\${NAME:default}\` inside text values are replaced from the environment. Durations are written
 \`500ms\`, \`30s\`, \`5m\`, \`1h30m\`. Unknown keys are refused with the nearest known one, and every problem is reported at
-once with its path.
+once with its path. In the cluster the reconciler's file is the key \`config.yaml\` of the ConfigMap
+\`ingester-reconciler-config\`, with a hash at the end of its name; an overlay [changes a setting](install.md#settings).
 
 ${keyRows(configurationKeys)}
 

@@ -65,7 +65,7 @@ export function metricsOutput(): Output {
 Served as \`/metrics\` on the health port (8081) of every role. Durations are in seconds. \`workqueue_*\`,
 \`controller_runtime_*\`, \`rest_client_*\`, \`leader_election_*\` and \`certwatcher_*\` mean what they mean for controllers
 written with controller-runtime, \`process_*\` and \`nodejs_*\` what they mean for every program on Node. The component
-\`config/components/prometheus\` scrapes them, alerts ([runbooks](runbooks.md)) and has a Grafana dashboard.
+\`config/components/prometheus\` scrapes them, alerts ([runbooks](runbooks.md)) and has a Grafana dashboard: [the steps](install.md#alerts-and-dashboards).
 
 With the component \`config/components/metrics-auth\`, which the component \`production\` has, they are on port 8443 instead,
 over HTTPS and only for users whom the API server allows to \`get\` the path \`/metrics\`: a client without a valid bearer

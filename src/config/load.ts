@@ -48,6 +48,14 @@ export function loadTaskConfiguration(source: ConfigurationSource): TaskConfigur
   return load(taskSchema, source);
 }
 
+/** What this version would refuse in some sections of a file, without the rest of it. */
+export function problemsIn(sections: JsonObject): readonly FieldError[] {
+  const { success, error } = taskSchema.safeParse(ownPart(sections, taskSchema.shape));
+  if (success) return [];
+  const isThere = ({ path }: FieldError): boolean => valueAt(sections, path.split('.')) !== undefined;
+  return error.issues.flatMap(toFieldErrors).filter(isThere);
+}
+
 type Schema<T> = z.ZodType<T> & { readonly shape: Shape };
 type Shape = Readonly<Record<string, ReturnType<typeof section>>>;
 

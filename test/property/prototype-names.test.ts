@@ -1,11 +1,12 @@
 // Every object inherits `constructor` and a dozen other names. Where one of them stands for a word that is looked up, there
 // is an answer or a refusal, and never a failure of the server.
+
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import request from 'supertest';
 import { permittedBy } from '../../src/api/ingester/permitted.ts';
 import { kindOf } from '../../src/cli/kind.ts';
-import { loadConfiguration } from '../../src/config/load.ts';
+import { loadConfiguration, problemsIn } from '../../src/config/load.ts';
 import { GENERATOR_PATH } from '../../src/query/generator.ts';
 import { type AdmissionPorts, validatingPolicies } from '../../webhooks/policies/registry.ts';
 import { aModel } from '../support/objects.ts';
@@ -99,6 +100,7 @@ describe('a name that every object inherits', () => {
       tombstones: { find: () => undefined },
       record: { migratedVersion: nothing, crd: nothing },
       bounds: { permitted: () => Promise.resolve(permittedBy({}, undefined)) },
+      configurationProblems: problemsIn,
     };
     const policies = validatingPolicies(
       {

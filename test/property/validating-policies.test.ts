@@ -14,6 +14,7 @@ import {
 import { GROUP, VERSION } from '../../src/api/names.ts';
 import type { JsonObject, JsonValue } from '../../src/base/json.ts';
 import { compareVersions } from '../../src/base/semver.ts';
+import { problemsIn } from '../../src/config/load.ts';
 import { allKinds } from '../../src/kinds/kinds.ts';
 import { validatingPolicies } from '../../webhooks/policies/registry.ts';
 import { movementBetween } from '../../webhooks/policies/version-field.ts';
@@ -40,6 +41,7 @@ const strict = validatingPolicies(settings, {
   tombstones: { find: () => ({ uid: 'a-uid', end: 'evicted', versions: [10, 10] }) },
   record: aRecord({ state: 'unknown' }, { state: 'unknown' }),
   bounds: { permitted: () => Promise.resolve(permittedBy({}, undefined)) },
+  configurationProblems: problemsIn,
 });
 /** The rules that refuse nothing. */
 const warnOnly = ['protobuf-form', 'known-names', 'unwise-settings'];

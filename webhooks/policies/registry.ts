@@ -1,4 +1,6 @@
 // The validating rules, in the order they are asked. docs/admission.md has one heading for each.
+import type { FieldError } from '../../src/base/errors.ts';
+import type { JsonObject } from '../../src/base/json.ts';
 import type { ValidatingPolicy } from '../policy.ts';
 import type { AccessReviewer, AdmissionRecord, IngesterBounds, ObjectCensus, TombstoneIndex } from '../ports.ts';
 import { apiVersionDowngrade } from './api-version.ts';
@@ -36,6 +38,8 @@ export interface AdmissionPorts {
   readonly tombstones: TombstoneIndex;
   readonly record: AdmissionRecord;
   readonly bounds: IngesterBounds;
+  /** What this version of the program would refuse in sections of a configuration file. */
+  readonly configurationProblems: (sections: JsonObject) => readonly FieldError[];
 }
 
 export function validatingPolicies(settings: AdmissionSettings, ports: AdmissionPorts): readonly ValidatingPolicy[] {
@@ -49,7 +53,7 @@ export function validatingPolicies(settings: AdmissionSettings, ports: Admission
     archivedName(ports.tombstones, settings.archivedNames),
     ingesterDowngrade(settings.incomparableVersions, ports.record),
     ingesterPermitted(ports.bounds),
-    unwiseSettings,
+    unwiseSettings(ports.configurationProblems),
     contentDowngrade(settings.contentDowngrades, ports.tombstones),
     apiVersionDowngrade(settings.minimumApiVersion),
     fieldRules(settings.fieldRules),

@@ -1,22 +1,50 @@
 // What an Ingester may ask for and its author should know about: what costs durability or keeps deletions waiting in a
-// Production environment. Never refused.
+// Production environment, and configuration that this version of the program would refuse. Never refused: another version,
+// which the same edit may ask for, can know more.
 //
 //   CREATE, and UPDATE that brings such a setting   a warning for each
-//   another environment                             nothing
+//   another environment                             of the configuration alone
 import { INGESTER_GROUP, INGESTER_KIND } from '../../src/api/ingester/spec.ts';
+import type { FieldError } from '../../src/base/errors.ts';
 import { isJsonObject, type JsonObject, valueAt } from '../../src/base/json.ts';
 import type { ValidatingPolicy } from '../policy.ts';
 
-export const unwiseSettings: ValidatingPolicy = {
-  name: 'unwise-settings',
-  appliesTo: ({ group, kind, operation, subresource }) =>
-    group === INGESTER_GROUP && kind.kind === INGESTER_KIND && operation !== 'DELETE' && subresource === '',
-  review: ({ object, oldObject }) => {
-    const before = new Set(warningsAbout(oldObject));
-    const warnings = warningsAbout(object).filter((warning) => !before.has(warning));
-    return warnings.length === 0 ? { allowed: true } : { allowed: true, warnings };
-  },
-};
+/** `problemsIn` says what this version would refuse in sections of a configuration file. */
+export function unwiseSettings(problemsIn: (sections: JsonObject) => readonly FieldError[]): ValidatingPolicy {
+  const warningsOf = (object: JsonObject | undefined): readonly string[] => [
+    ...warningsAbout(object),
+    ...configurationsOf(object).flatMap(([place, sections]) =>
+      problemsIn(sections)
+        .slice(0, MAX_PROBLEMS)
+        .map(({ path, message }) => `${place}: ${path}: ${message}, or one of another version than this webhook's`),
+    ),
+  ];
+  return {
+    name: 'unwise-settings',
+    appliesTo: ({ group, kind, operation, subresource }) =>
+      group === INGESTER_GROUP && kind.kind === INGESTER_KIND && operation !== 'DELETE' && subresource === '',
+    review: ({ object, oldObject }) => {
+      const before = new Set(warningsOf(oldObject));
+      const warnings = warningsOf(object).filter((warning) => !before.has(warning));
+      return warnings.length === 0 ? { allowed: true } : { allowed: true, warnings };
+    },
+  };
+}
+
+/** Of one configuration. */
+const MAX_PROBLEMS = 10;
+
+function configurationsOf(object: JsonObject | undefined): readonly (readonly [place: string, sections: JsonObject])[] {
+  const components = valueAt(object, ['spec', 'components']);
+  const places = [
+    ['spec', 'config'],
+    ...Object.keys(isJsonObject(components) ? components : {}).map((name) => ['spec', 'components', name, 'config']),
+  ];
+  return places.flatMap((place) => {
+    const sections = valueAt(object, place);
+    return isJsonObject(sections) ? [[place.join('.'), sections] as const] : [];
+  });
+}
 
 function warningsAbout(object: JsonObject | undefined): readonly string[] {
   const environment = valueAt(object, ['spec', 'environment']) ?? 'Production';

@@ -1,11 +1,13 @@
 // What the validating rules look up beyond the request. Code is loaded before the first request, so that no lookup
 // holds up other requests; nothing is read or connected before the first lookup, and ordinary requests need none.
+
 import { CachedAccessReviewer } from '../../../webhooks/cached-access.ts';
 import type { AdmissionPorts } from '../../../webhooks/policies/registry.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
 import type { Tracer } from '../../base/tracing.ts';
 import { storageEnabled } from '../../config/feature-switches.ts';
+import { problemsIn } from '../../config/load.ts';
 import type { Configuration } from '../../config/schema.ts';
 import type { WebhookMetrics } from '../../metrics/metrics.ts';
 import type { MetadataStorage } from '../../storage/metadata-storage.ts';
@@ -37,6 +39,7 @@ export async function createAdmissionPorts(
     access: new CachedAccessReviewer(reviewer, clock),
     record: new ConfigMapRecord(ownNamespace),
     bounds: new ConfigMapBounds(ownNamespace),
+    configurationProblems: problemsIn,
     census: new ClusterCensus({
       kinds: everyKind(),
       client: () => client.get(),

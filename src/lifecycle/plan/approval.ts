@@ -127,7 +127,7 @@ function refuseDowngrade(input: ApprovalInput): Refusal {
   const message =
     `spec.version ${version} ${unordered ? 'cannot be compared with' : 'is older than'} the migrated ${migrated}. ` +
     'Set it forward again, or permit this one way: ' +
-    `kubectl annotate ingester <name> ${ALLOW_DOWNGRADE_ANNOTATION}=${downgradeWay(migrated, version)}`;
+    `kubectl annotate -n <namespace> ingester <name> ${ALLOW_DOWNGRADE_ANNOTATION}=${downgradeWay(migrated, version)}`;
   input.emit({ reason: 'DowngradeBlocked', note: message });
   return { kind: 'Blocked', reason: 'DowngradeBlocked', message };
 }
@@ -220,7 +220,7 @@ function waiting({ asked }: ApprovalInput, current: Target, upgrade: Upgrade): A
 function approvalHint({ fromVersion, toVersion, snapshot, token }: Upgrade): string {
   const back = snapshot === undefined ? '' : ` with the data of snapshot ${snapshot}`;
   return (
-    `${fromVersion} to ${toVersion}${back} needs the approval of a user who may patch this resource: kubectl annotate ingester <name> ` +
+    `${fromVersion} to ${toVersion}${back} needs the approval of a user who may patch this resource: kubectl annotate -n <namespace> ingester <name> ` +
     `${approval.token}=${token}, or ${rejection.token}=${token}`
   );
 }

@@ -25,7 +25,7 @@ describe('with supervised upgrades', () => {
       assert.equal(made.status.phase, 'AwaitingApproval');
       const { version, image, lifecycle: target } = made.status.target?.spec ?? running.spec;
       assert.deepEqual([version, image, target?.clone], ['1.0.0', undefined, undefined]);
-      assert.match(messageOf(made), /kubectl annotate ingester/);
+      assert.match(messageOf(made), /kubectl annotate -n <namespace> ingester/);
     });
   }
 

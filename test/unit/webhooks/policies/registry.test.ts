@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
+import { problemsIn } from '../../../../src/config/load.ts';
 import { validatingPolicies } from '../../../../webhooks/policies/registry.ts';
 import { aRecord } from '../../../support/admission-record.ts';
 
@@ -21,6 +22,7 @@ const policies = validatingPolicies(
     tombstones: { find: () => ({ uid: 'a-uid', end: 'evicted', versions: [] }) },
     record: aRecord(),
     bounds: { permitted: () => Promise.resolve('anything') },
+    configurationProblems: problemsIn,
   },
 );
 

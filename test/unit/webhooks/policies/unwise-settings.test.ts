@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { JsonObject } from '../../../../src/base/json.ts';
-import { unwiseSettings } from '../../../../webhooks/policies/unwise-settings.ts';
+import { problemsIn } from '../../../../src/config/load.ts';
+import { unwiseSettings as unwiseSettingsBy } from '../../../../webhooks/policies/unwise-settings.ts';
 import { assertWarned, verdictOf } from '../../../support/policies.ts';
+
+const unwiseSettings = unwiseSettingsBy(problemsIn);
 
 function requestFor(spec: JsonObject, before?: JsonObject): JsonObject {
   const served = { group: 'ingester.michelangelo.api', version: 'v1' };
@@ -28,6 +31,16 @@ describe('rule unwise-settings', () => {
       { components: { sync: { replicas: 2, autoscaling: { maxReplicas: 3 } } } },
       /one replica/,
     ],
+    [
+      'a key of the configuration that this version does not know',
+      { ...several, config: { audit: { perod: '3h' } } },
+      /spec\.config: audit\.perod: unknown key; the nearest known key is audit\.period, or one of another version/,
+    ],
+    [
+      'a value of a component that this version would refuse, also in Staging',
+      { environment: 'Staging', components: { sync: { replicas: 2, config: { audit: { period: 'often' } } } } },
+      /spec\.components\.sync\.config: audit\.period: /,
+    ],
     ['no snapshot before a change', { lifecycle: { stateMode: 'Stateless' } }, /Stateless keeps no snapshot/],
   ] as const) {
     it(`warns of ${what}, when it is created and when an update brings it`, async () => {
@@ -42,6 +55,7 @@ describe('rule unwise-settings', () => {
       requestFor(several),
       requestFor({ components: { sync: { autoscaling: { minReplicas: 2, maxReplicas: 3 } } } }),
       requestFor({ components: { query: {} } }),
+      requestFor({ ...several, config: { audit: { period: '3h' }, log: {} } }),
       requestFor({ ...single, environment: 'Staging', lifecycle: { stateMode: 'Stateless' } }),
     ])
       assert.deepEqual(await verdictOf(unwiseSettings, request), { allowed: true });
