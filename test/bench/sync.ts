@@ -1,4 +1,5 @@
 // End to end: objects in a real API server, rows in a real MySQL, the reconciler as a process with its shipped settings.
+import { CodedError } from '../../src/base/errors.ts';
 import {
   type Bench,
   type BenchReport,
@@ -161,12 +162,18 @@ async function lag(
   const lags: number[] = [];
   let writing = true;
   const [first] = await world.query(`SELECT MAX(update_time) AS t FROM \`${kind.table}\``);
-  let since = String(first?.['t']);
+  const began = String(first?.['t']);
+  let since = began;
+  let writtenAt = Date.now();
   const watch = async (): Promise<void> => {
     while (writing || waiting.size > 0) {
+      if (Date.now() - writtenAt > LIMIT_MS)
+        throw new CodedError('BENCH', `never stored: ${[...waiting.keys()].join(', ')}`);
+      // Rows are seen in another order than they were timed; the last look is at all of them.
+      const from = writing ? `'${since}' - INTERVAL 1 SECOND` : `'${began}'`;
       const rows = await world.query(
         `SELECT uid, CAST(res_version AS CHAR) AS v, CAST(update_time AS CHAR) AS t FROM \`${kind.table}\` ` +
-          `WHERE update_time >= '${since}' - INTERVAL ${writing ? 1 : 60} SECOND ORDER BY update_time`,
+          `WHERE update_time >= ${from} ORDER BY update_time`,
       );
       const seen = Date.now();
       for (const row of rows) {
@@ -188,7 +195,8 @@ async function lag(
   const bucketsBefore = await world.buckets(LAG_METRIC);
   const before = world.cpu();
   const answers = await update(world, rate, RATE_SECONDS, (uid, version) => {
-    waiting.set(uid, [...(waiting.get(uid) ?? []), { version: BigInt(version), at: Date.now() }]);
+    writtenAt = Date.now();
+    waiting.set(uid, [...(waiting.get(uid) ?? []), { version: BigInt(version), at: writtenAt }]);
   });
   writing = false;
   await watching;

@@ -233,11 +233,13 @@ export function pluginSuite({ directory, kubectlPath, kubeconfig, rowState }: Pl
       assert.match(await failing('get', 'models', '--what'), /^2 error: unknown option/);
       assert.match(await failing('get', 'models', '--source=bogus'), /^2 error: .*Allowed choices are present, live/);
       assert.match(await failing('get', 'model', 'none', '-n', 'ml'), /^4 error: models\.\S+ "none" not found $/);
-      for (const command of ['get', 'restore'])
-        assert.match(
-          await failing(command, 'model', 'none'),
-          /^4 error: models\.\S+ "none" not found in the namespace default, that of your context; -n names another one/,
-        );
+      const elsewhere =
+        /^4 error: models\.\S+ "none" not found in the namespace default, that of your context; -n names/;
+      assert.match(await failing('get', 'model', 'none'), elsewhere);
+      assert.match(
+        await failing('restore', 'model', 'none'),
+        /^4 error: MySQL has no evicted or .* Model default\/none\./,
+      );
       assert.match(await failing('get', 'models', '-l', 'a in'), /^1 error: .*selector is not valid/);
       assert.match(await failing('get', 'models', '--kubeconfig', '/none'), /^1 error: .*\/none/);
       assert.match(await failing('audit'), /^2 error: /);
