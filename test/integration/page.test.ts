@@ -144,6 +144,7 @@ describe('the page', () => {
   });
 
   it('orders by a click on a head', async () => {
+    await browser.emulate({ scheme: 'light', width: 1280, height: 900 });
     await user.go('#/models?name=ranker-v6&namespace=');
     await browser.sees(/6 found/);
     await user.click('Revision');
@@ -151,6 +152,19 @@ describe('the page', () => {
     await user.click('Revision');
     await browser.sees(/ranker-v64\t[\s\S]*ranker-v6\t/);
     assert.match(String(await browser.evaluate('location.hash')), /orderBy=-spec.revisionId/);
+  });
+
+  it('shows a phone where an object is and how old, each beside the name of its column', async () => {
+    await browser.emulate({ scheme: 'light', width: 390, height: 840 });
+    await user.go('#/models?name=ranker-v64&namespace=');
+    await browser.sees(/ranker-v64\n/);
+    const shown = String(
+      await browser.evaluate(
+        `[...document.querySelectorAll('.cards tbody td')].map((cell) =>
+          getComputedStyle(cell, '::before').content + cell.innerText + ' ' + (cell.getBoundingClientRect().right <= innerWidth)).join('\\n')`,
+      ),
+    );
+    for (const column of ['Where', 'Age', 'Namespace']) assert.match(shown, new RegExp(`^"${column}".+ true$`, 'm'));
   });
 
   it('says that there are no events, and reads them anew for each incarnation', async () => {

@@ -189,4 +189,6 @@ function Login({ error, again }: { readonly error: ApiError; readonly again: () 
 }
 
 const root = document.getElementById('page');
+// What the shell says while this program loads goes.
+root?.replaceChildren();
 if (root !== null) render(<Page />, root);
