@@ -38,6 +38,7 @@ describe('a MySQL that lost what it confirmed', () => {
     await database.query(`CREATE TABLE backup AS SELECT * FROM \`${model.table}\` WHERE name = 'archived'`);
     await cluster.kubectl('annotate', 'models.michelangelo.api/archived', '-n', NS, 'michelangelo/Immutable=true');
     await becomes('evicted');
+    await cluster.gone(model, NS, 'archived');
     await eventually(async () => assert.match(await remembered(), /"storage-history\.json"/));
     await reconciler.stop();
     await database.query(`REPLACE INTO \`${model.table}\` SELECT * FROM backup`);
