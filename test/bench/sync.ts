@@ -32,7 +32,7 @@ const RATE_SECONDS = 15;
 const OUTAGE_SECONDS = 60;
 const OUTAGE_RATE = 50;
 const LIMIT_MS = 120_000;
-/** Between two looks at the rows that changed; what is seen late counts as late. */
+/** Between two looks at the rows that changed. What one sees and the one before did not came half-way between them. */
 const LAG_POLL_MS = 20;
 const LAG_METRIC = 'ingester_change_lag_seconds';
 
@@ -154,7 +154,7 @@ async function update(
 /**
  * Milliseconds from the answer of the API server until the row can be read. Returns the p99 of them, their ratio to the
  * p99 of what the API server takes for its answers, and the ratio of the median that the reconciler's histogram tells to
- * theirs. The client looks every 20 ms, so its own is the larger one by half of that.
+ * theirs.
  */
 async function lag(
   world: World,
@@ -168,24 +168,27 @@ async function lag(
   const began = String(first?.['t']);
   let since = began;
   let writtenAt = Date.now();
+  let lookedAt = writtenAt;
   const watch = async (): Promise<void> => {
     while (writing || waiting.size > 0) {
       if (Date.now() - writtenAt > LIMIT_MS)
         throw new CodedError('BENCH', `${waiting.size} objects are not stored, such as ${[...waiting.keys()][0]}`);
       // Rows are seen in another order than they were timed; the last look is at all of them.
       const from = writing ? `'${since}' - INTERVAL 1 SECOND` : `'${began}'`;
+      const lookedBefore = lookedAt;
+      lookedAt = Date.now();
       const rows = await world.query(
         `SELECT uid, CAST(res_version AS CHAR) AS v, CAST(update_time AS CHAR) AS t FROM \`${kind.table}\` ` +
           `WHERE update_time >= ${from} ORDER BY update_time`,
       );
-      const seen = Date.now();
+      const cameAt = (lookedBefore + lookedAt) / 2;
       for (const row of rows) {
         since = String(row['t']);
         const uid = String(row['uid']);
         const version = BigInt(String(row['v']));
         const left = (waiting.get(uid) ?? []).filter((one) => {
           if (one.version > version) return true;
-          lags.push(Math.max(0, seen - one.at));
+          lags.push(Math.max(0, cameAt - one.at));
           return false;
         });
         if (left.length > 0) waiting.set(uid, left);
