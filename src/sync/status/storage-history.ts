@@ -4,6 +4,7 @@ import { type Clock, repeat } from '../../base/clock.ts';
 import { messageOf } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 import type { KubeClient } from '../../kube/client.ts';
+import { ifFound } from '../../kube/found.ts';
 import { dataOf } from '../../kube/resources.ts';
 import type { ServerHistory } from '../../storage/mysql/server-history.ts';
 import { statusRef } from '../flows/control-state.ts';
@@ -160,7 +161,7 @@ export async function storageWentBackAt(
   namespace: string,
 ): Promise<Date | undefined> {
   const now = clock.now();
-  const { seen = '', wentBack } = (await rememberedHistory(client, namespace, now)) ?? {};
+  const { seen = '', wentBack } = (await ifFound(rememberedHistory(client, namespace, now))) ?? {};
   if ((await storage.serverHistory(seen)).missing !== '') return now;
   return wentBack && new Date(wentBack.at);
 }

@@ -29,7 +29,9 @@ const inside = (buckets: ReadonlySet<number>) => (name: string) => buckets.has(b
 class World {
   readonly clock = new FakeClock();
   readonly api = new FakeApiServer();
-  readonly storage = new MemoryStorage();
+  readonly storage = Object.assign(new MemoryStorage(), {
+    serverHistory: () => Promise.resolve({ server: 'one', known: '', missing: '', weak: [], replication: 'alone' }),
+  });
   readonly work = new CurrentWork([modelKind]);
   readonly #parts: Parts;
 

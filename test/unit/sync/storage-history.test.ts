@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { KubeError } from '../../../src/kube/errors.ts';
 import type { ServerHistory } from '../../../src/storage/mysql/server-history.ts';
 import type { StorageHistoryStatus } from '../../../src/sync/status/status.ts';
-import { StorageHistory } from '../../../src/sync/status/storage-history.ts';
+import { StorageHistory, storageWentBackAt } from '../../../src/sync/status/storage-history.ts';
+import { FakeApiServer } from '../../support/fake-api-server.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
+import { aModel } from '../../support/objects.ts';
 import { RecordingLogger } from '../../support/recording-logger.ts';
 
 /** A server that knows some numbers; what is asked for is a list of numbers. */
@@ -148,5 +151,32 @@ describe('StorageHistory', () => {
     await pass(10);
     assert.deepEqual(weak.at(-1), []);
     await end();
+  });
+});
+
+describe('the time at which MySQL went back', () => {
+  const clock = new FakeClock();
+  const lost = { at: '2025-12-31T00:00:00.000Z', from: 'first', to: 'second', missing: '2' };
+  const wentBackAt = (remembered: object | undefined, missing: string) => {
+    const client = new FakeApiServer();
+    client.mergePatch = () => {
+      if (remembered === undefined) return Promise.reject(new KubeError('NotFound', 'there is no ConfigMap'));
+      const data = { 'storage-history.json': JSON.stringify(remembered) };
+      return Promise.resolve({ ...aModel({}), data });
+    };
+    const answer = { server: 'second', known: '1', missing, weak: [], replication: 'alone' } as const;
+    return storageWentBackAt({ client, clock, storage: { serverHistory: () => Promise.resolve(answer) } }, 'system');
+  };
+
+  it('is now where it lacks what is remembered, and that of the loss for a week after it was told', async () => {
+    assert.deepEqual(await wentBackAt({ server: 'first', seen: '1,2' }, '2'), clock.now());
+    assert.deepEqual(await wentBackAt({ server: 'second', seen: '1', wentBack: lost }, ''), new Date(lost.at));
+    const old = { ...lost, at: '2025-12-20T00:00:00.000Z' };
+    assert.equal(await wentBackAt({ server: 'second', seen: '1', wentBack: old }, ''), undefined);
+  });
+
+  it('is none where nothing is remembered, also because the ConfigMap was deleted', async () => {
+    assert.equal(await wentBackAt({ server: 'first', seen: '1' }, ''), undefined);
+    assert.equal(await wentBackAt(undefined, ''), undefined);
   });
 });
