@@ -27,6 +27,7 @@ wins. \`\${NAME}\` and \`\${NAME:default}\` inside text values are replaced from
 \`500ms\`, \`30s\`, \`5m\`, \`1h30m\`. Unknown keys are refused with the nearest known one, and every problem is reported at
 once with its path. In the cluster the reconciler's file is the key \`config.yaml\` of the ConfigMap
 \`ingester-reconciler-config\`, with a hash at the end of its name; an overlay [changes a setting](install.md#settings).
+\`ingester --config config.yaml config\` checks a file without a server, in a pull request for instance, and prints what it sets.
 
 ${keyRows(configurationKeys)}
 

@@ -8,6 +8,7 @@ import { addAuditCommand } from './audit.ts';
 import { addCertificatesCommand } from './certificates.ts';
 import { addCloneCommand } from './clone.ts';
 import { addClusterCommand } from './cluster.ts';
+import { addConfigCommand } from './config.ts';
 import { addDrillCommand } from './drill.ts';
 import { addEvictCommand } from './evict.ts';
 import { addExplainCommand } from './explain.ts';
@@ -72,6 +73,7 @@ export function createProgram(): Command {
   addUninstallCommand(program);
   addProbeCommand(program);
   addRenderCommand(program);
+  addConfigCommand(program);
   addStatusCommand(program);
   addExplainCommand(program);
   addEvictCommand(program);

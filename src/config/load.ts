@@ -59,14 +59,40 @@ export function problemsIn(sections: JsonObject): readonly FieldError[] {
 type Schema<T> = z.ZodType<T> & { readonly shape: Shape };
 type Shape = Readonly<Record<string, ReturnType<typeof section>>>;
 
-function load<T extends Configuration>(type: Schema<T>, { file, env }: ConfigurationSource): T {
-  const described = file ?? 'environment';
-  const fromFile = file === undefined ? {} : ownPart(readFile(file), type.shape);
-  refuseContradiction(fromFile, env, described);
-  const merged = withEnvironment(expandVariables(fromFile, env, described), env, type.shape);
-  const parsed = type.safeParse(merged);
-  if (!parsed.success) throw new ConfigurationError(described, parsed.error.issues.flatMap(toFieldErrors));
-  return withPassword(parsed.data);
+function load<T extends Configuration>(type: Schema<T>, source: ConfigurationSource): T {
+  return withPassword(parsed(type, merged(type.shape, source), nameOf(source)));
+}
+
+function parsed<T>(type: z.ZodType<T>, settings: JsonObject, source: string): T {
+  const { success, data, error } = type.safeParse(settings);
+  if (success) return data;
+  throw new ConfigurationError(source, error.issues.flatMap(toFieldErrors));
+}
+
+/** What a valid file and environment set, as it is written there, without defaults; passwords are masked, no other file is read. */
+export function settingsOf(source: ConfigurationSource): JsonObject {
+  const settings = merged(taskSchema.shape, source);
+  parsed(taskSchema, settings, nameOf(source));
+  return Object.fromEntries(
+    Object.entries(settings).map(([name, keys]) => [name, isJsonObject(keys) ? withoutSecrets(keys) : keys]),
+  );
+}
+
+function withoutSecrets(section: JsonObject): JsonObject {
+  return Object.fromEntries(
+    Object.entries(section).map(([key, value]) => [key, /password$/i.test(key) && value !== '' ? '***' : value]),
+  );
+}
+
+function nameOf({ file }: ConfigurationSource): string {
+  return file ?? 'environment';
+}
+
+function merged(sections: Shape, source: ConfigurationSource): JsonObject {
+  const { file, env } = source;
+  const fromFile = file === undefined ? {} : ownPart(readFile(file), sections);
+  refuseContradiction(fromFile, env, nameOf(source));
+  return withEnvironment(expandVariables(fromFile, env, nameOf(source)), env, sections);
 }
 
 /** Without what is the original's and, where no task reads them, without the sections of tasks. */
@@ -160,15 +186,15 @@ function expandVariables(content: JsonObject, env: ConfigurationSource['env'], s
 }
 
 function withEnvironment(content: JsonObject, env: ConfigurationSource['env'], sections: Shape): JsonObject {
-  const merged: JsonObject = { ...content };
+  const result: JsonObject = { ...content };
   for (const { path, env: name } of keysOf(sections)) {
     const value = name === undefined ? undefined : env[name];
     const [section, key] = path.split('.');
     if (value === undefined || section === undefined || key === undefined) continue;
-    const existing = merged[section];
-    merged[section] = { ...(isJsonObject(existing) ? existing : {}), [key]: value };
+    const existing = result[section];
+    result[section] = { ...(isJsonObject(existing) ? existing : {}), [key]: value };
   }
-  return merged;
+  return result;
 }
 
 function toFieldErrors(issue: z.core.$ZodIssue): readonly FieldError[] {

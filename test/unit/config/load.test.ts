@@ -9,6 +9,7 @@ import {
   configurationKeys,
   loadConfiguration,
   loadTaskConfiguration,
+  settingsOf,
   taskKeys,
 } from '../../../src/config/load.ts';
 import type { Configuration } from '../../../src/config/schema.ts';
@@ -232,5 +233,29 @@ describe('opt-in gates', () => {
     for (const key of ['host: h', 'user: u', 'database: d', 'enabled: true']) {
       assert.equal(storageEnabled(load(`metadataStorage: {enableMetadataStorage: true}\nmysql: {${key}}`)), true);
     }
+  });
+});
+
+describe('the settings of a configuration', () => {
+  const settings = (yaml: string, env: Record<string, string> = {}) => {
+    const file = join(directory, 'settings.yaml');
+    writeFileSync(file, yaml);
+    return settingsOf({ file, env });
+  };
+
+  it('are those of file and environment as they are written, with no password, and read no file of a pod', () => {
+    const file = 'audit: { period: 3h }\nmysql: { passwordFile: /nowhere/password }';
+    assert.deepEqual(settings(file, { INGESTER_MYSQL_HOST: 'db' }), {
+      audit: { period: '3h' },
+      mysql: { passwordFile: '/nowhere/password', host: 'db' },
+    });
+    assert.deepEqual(settings('mysql: { password: s3cr3t }'), { mysql: { password: '***' } });
+  });
+
+  it('are refused where a program would refuse them', () => {
+    assert.throws(
+      () => settings('audit: { perod: 3h }'),
+      /audit\.perod: unknown key; the nearest known key is audit\.period/,
+    );
   });
 });
