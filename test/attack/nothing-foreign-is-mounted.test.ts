@@ -51,7 +51,11 @@ async function assertTold(harness: LifecycleHarness, keys: readonly string[]): P
   assert.deepEqual([status, reason], ['True', 'NameTaken']);
   for (const key of keys) {
     assert.ok(message.includes(key), `${key} is not named: ${message}`);
-    assert.ok(message.includes(`kubectl delete ${key.replace('/', ' ').toLowerCase()}`), `no remedy: ${message}`);
+    assert.match(
+      message,
+      new RegExp(`kubectl delete -n <namespace> (\\S+ )*${key.toLowerCase()}[ )]`),
+      'with the remedy',
+    );
   }
 }
 
