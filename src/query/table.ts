@@ -57,12 +57,14 @@ function columnsOf({ kind, clusters }: Pick<TableForm, 'kind' | 'clusters'>): re
       name: 'Where',
       type: 'string',
       description:
-        'Where the object is: in etcd and MySQL, evicted to MySQL only, or deleted and kept for the record; restored where it was ' +
-        'made from one of those, which stays listed with its own uid.',
+        'Where the object is: in etcd and MySQL, evicted to MySQL only, or deleted and kept for the record; restored where it is in ' +
+        'etcd, made from one of the others, which stays listed with its own uid.',
       priority: 0,
       cell: (stored, object) => {
-        const isRestored = typeof valueAt(object, ['metadata', 'annotations', RESTORED_FROM_ANNOTATION]) === 'string';
-        return `${where[whereabouts(stored)]}${isRestored ? ', restored' : ''}`;
+        const place = whereabouts(stored);
+        const wasRestored = typeof valueAt(object, ['metadata', 'annotations', RESTORED_FROM_ANNOTATION]) === 'string';
+        // Of one that was deleted afterwards it would read as if it had been put back.
+        return `${where[place]}${wasRestored && place === 'live' ? ', restored' : ''}`;
       },
     },
     {

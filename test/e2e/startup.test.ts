@@ -201,7 +201,10 @@ describe('starting the program', () => {
       await eventually(() => assert.match(run.output(), /CRD modelfamilys\.michelangelo\.api is not installed/));
       assert.match((await healthOf(env, '/readyz')).body, /\[-\] watch-models: the CRD is not installed/);
       await bare.kubectlRun(['apply', '-k', 'crds']);
-      await eventually(async () => assert.equal((await healthOf(env, '/readyz')).status, 200));
+      await eventually(async () => {
+        const { status, body } = await healthOf(env, '/readyz');
+        assert.equal(status, 200, `${body}\n${run.output().slice(-3000)}`);
+      });
       run.child.kill('SIGTERM');
       assert.equal(await run.exit, 0);
     } finally {

@@ -89,12 +89,16 @@ describe('a list of stored objects', () => {
     assert.equal(rows[0]?.object.kind, 'PartialObjectMetadata');
   });
 
-  it('says of an object that was restored that it was, beside the one that it was made from', async () => {
+  it('says of an object that was restored that it was, until it is deleted again', async () => {
     const { storage, get } = setUp();
     const annotations = { 'michelangelo/RestoredFrom': 'uid-of-before' };
-    await storage.upsert(aModelRow({ uid: 'uid-of-again', name: 'again', annotations }));
+    const again = aModelRow({ uid: 'uid-of-again', name: 'again', annotations });
+    await storage.upsert(again);
     const { rows } = (await get('/models', tableType)).body as { rows: { cells: unknown[] }[] };
     assert.equal(rows[0]?.cells[4], 'etcd and MySQL, restored');
+    await storage.finish(again, new Date());
+    const later = (await get('/models?source=deleted', tableType)).body as { rows: { cells: unknown[] }[] };
+    assert.equal(later.rows[0]?.cells[4], 'deleted');
   });
 
   it('does not tell users of MySQL as whom, and where, it is asked', async () => {
