@@ -48,12 +48,25 @@ export function loadTaskConfiguration(source: ConfigurationSource): TaskConfigur
   return load(taskSchema, source);
 }
 
+/** Of sections that any user wrote: larger ones are not looked at, and so many problems are told. */
+const MOST_BYTES = 64 * 1024;
+const MOST_PROBLEMS = 10;
+
 /** What this version would refuse in some sections of a file, without the rest of it. */
 export function problemsIn(sections: JsonObject): readonly FieldError[] {
+  if (JSON.stringify(sections).length > MOST_BYTES) return [];
   const { success, error } = taskSchema.safeParse(ownPart(sections, taskSchema.shape));
   if (success) return [];
-  const isThere = ({ path }: FieldError): boolean => valueAt(sections, path.split('.')) !== undefined;
-  return error.issues.flatMap(toFieldErrors).filter(isThere);
+  const problems: FieldError[] = [];
+  for (const issue of error.issues) {
+    if (problems.length >= MOST_PROBLEMS) break;
+    const few = issue.code === 'unrecognized_keys' ? { ...issue, keys: issue.keys.slice(0, MOST_PROBLEMS) } : issue;
+    // What is missing is set by other fields of the resource, or by the environment of its pods.
+    problems.push(
+      ...toFieldErrors(few).filter(({ path }) => valueAt(sections, path.split('.').slice(0, 2)) !== undefined),
+    );
+  }
+  return problems.slice(0, MOST_PROBLEMS);
 }
 
 type Schema<T> = z.ZodType<T> & { readonly shape: Shape };
@@ -204,8 +217,11 @@ function toFieldErrors(issue: z.core.$ZodIssue): readonly FieldError[] {
   return [{ path, message: issue.message }];
 }
 
+/** Of a path that is compared with the known ones, all of which are shorter. */
+const LONGEST_KEY = 80;
+
 function unknownKey(path: string): FieldError {
-  const near = nearest(path.replace(/\.\d+(?=\.)/g, ''), knownPaths(taskSchema));
+  const near = nearest(path.replace(/\.\d+(?=\.)/g, '').slice(0, LONGEST_KEY), knownPaths(taskSchema));
   return { path, message: `unknown key; the nearest known key is ${near}` };
 }
 

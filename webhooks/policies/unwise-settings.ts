@@ -4,19 +4,20 @@
 //
 //   CREATE, and UPDATE that brings such a setting   a warning for each
 //   another environment                             of the configuration alone
-import { INGESTER_GROUP, INGESTER_KIND } from '../../src/api/ingester/spec.ts';
+import { componentNames, INGESTER_GROUP, INGESTER_KIND } from '../../src/api/ingester/spec.ts';
 import type { FieldError } from '../../src/base/errors.ts';
 import { isJsonObject, type JsonObject, valueAt } from '../../src/base/json.ts';
+import { programVersion } from '../../src/base/program-files.ts';
 import type { ValidatingPolicy } from '../policy.ts';
 
-/** `problemsIn` says what this version would refuse in sections of a configuration file. */
+/** `problemsIn` says what this version would refuse in sections of a configuration file, within bounds of its own. */
 export function unwiseSettings(problemsIn: (sections: JsonObject) => readonly FieldError[]): ValidatingPolicy {
   const warningsOf = (object: JsonObject | undefined): readonly string[] => [
     ...warningsAbout(object),
     ...configurationsOf(object).flatMap(([place, sections]) =>
-      problemsIn(sections)
-        .slice(0, MAX_PROBLEMS)
-        .map(({ path, message }) => `${place}: ${path}: ${message}, or one of another version than this webhook's`),
+      problemsIn(sections).map(
+        ({ path, message }) => `${place}: ${path}: ${message} (in version ${programVersion()}; another may differ)`,
+      ),
     ),
   ];
   return {
@@ -31,15 +32,8 @@ export function unwiseSettings(problemsIn: (sections: JsonObject) => readonly Fi
   };
 }
 
-/** Of one configuration. */
-const MAX_PROBLEMS = 10;
-
 function configurationsOf(object: JsonObject | undefined): readonly (readonly [place: string, sections: JsonObject])[] {
-  const components = valueAt(object, ['spec', 'components']);
-  const places = [
-    ['spec', 'config'],
-    ...Object.keys(isJsonObject(components) ? components : {}).map((name) => ['spec', 'components', name, 'config']),
-  ];
+  const places = [['spec', 'config'], ...componentNames.map((name) => ['spec', 'components', name, 'config'])];
   return places.flatMap((place) => {
     const sections = valueAt(object, place);
     return isJsonObject(sections) ? [[place.join('.'), sections] as const] : [];

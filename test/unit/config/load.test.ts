@@ -3,12 +3,14 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
+import type { JsonObject } from '../../../src/base/json.ts';
 import { storageEnabled } from '../../../src/config/feature-switches.ts';
 import {
   ConfigurationError,
   configurationKeys,
   loadConfiguration,
   loadTaskConfiguration,
+  problemsIn,
   settingsOf,
   taskKeys,
 } from '../../../src/config/load.ts';
@@ -233,6 +235,29 @@ describe('opt-in gates', () => {
     for (const key of ['host: h', 'user: u', 'database: d', 'enabled: true']) {
       assert.equal(storageEnabled(load(`metadataStorage: {enableMetadataStorage: true}\nmysql: {${key}}`)), true);
     }
+  });
+});
+
+describe('what would be refused in some sections', () => {
+  it('is told, also inside of lists, and not what other sections and keys lack', () => {
+    const paths = (sections: JsonObject): readonly string[] => problemsIn(sections).map(({ path }) => path);
+    assert.deepEqual(
+      paths({ mysql: { tlsMode: 'verify', host: 'db' }, metadataStorage: { enableMetadataStorage: true } }),
+      [],
+    );
+    assert.deepEqual(paths({ audit: { perod: 1 }, log: { level: 'loud' } }), ['audit.perod', 'log.level']);
+    assert.deepEqual(paths({ eviction: { rules: [{ nme: 'r' }] } }).slice(0, 1), ['eviction.rules.0.name']);
+  });
+
+  it('is bounded, however many and long the keys of a user are', () => {
+    const many = Object.fromEntries(Array.from({ length: 4000 }, (_, index) => [`k${index}`, 1]));
+    for (const sections of [{ audit: many }, many, { audit: { ['x'.repeat(60_000)]: 1 } }]) {
+      const started = performance.now();
+      const { length } = problemsIn(sections);
+      assert.ok(length > 0 && length <= 10, `${length} problems`);
+      assert.ok(performance.now() - started < 1000);
+    }
+    assert.deepEqual(problemsIn({ audit: { perod: 'x'.repeat(100_000) } }), []);
   });
 });
 
