@@ -17,7 +17,7 @@ export function addConfigCommand(program: Command): void {
     });
 }
 
-export function configText(settings: object): string {
+function configText(settings: object): string {
   const found = `# Valid for version ${programVersion()}.`;
   if (Object.keys(settings).length === 0) return `${found} Nothing is set: every key has its default.\n`;
   return `${found} What is not named here has its default.\n${stringify(settings)}`;

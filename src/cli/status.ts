@@ -47,7 +47,7 @@ export function statusText(status: FullStatus): string {
   const { parts, kinds, failingObjects, breakers } = status;
   const age = Math.round(status.ageMs / 1000);
   const notes = [
-    ...status.stuckPods.map(stuckPodText),
+    ...stuckPodsText(status),
     ...storageWentBack(status),
     ...notDurable(status),
     ...breakers.map(({ kind, because, since }) => `Deletions of ${kind} are held since ${since}: ${because}`),
@@ -81,13 +81,14 @@ export function statusText(status: FullStatus): string {
 }
 
 /** Where no reconciler has told anything. */
-export function partsText({ parts, stuckPods }: PartsStatus): string {
-  const notes = stuckPods.length === 0 ? [] : ['', ...stuckPods.map(stuckPodText)];
-  return `${[...partsTable(parts), ...notes].join('\n')}\n`;
+export function partsText(status: PartsStatus): string {
+  const notes = stuckPodsText(status);
+  return `${[...partsTable(status.parts), ...(notes.length === 0 ? [] : ['', ...notes])].join('\n')}\n`;
 }
 
-function stuckPodText(problem: string): string {
-  return `A pod does not start: ${problem}`;
+function stuckPodsText({ stuckPods }: PartsStatus): readonly string[] {
+  if (stuckPods === undefined) return ['Whether pods start is not known: they could not be listed.'];
+  return stuckPods.map((problem) => `A pod does not start: ${problem}`);
 }
 
 function partsTable(parts: readonly PartState[]): readonly string[] {

@@ -64,14 +64,14 @@ export interface FullStatus extends IngesterStatus {
   /** An Ingester resource decides where there is one, else the configuration file. Undefined: no right to list them. */
   readonly resources: readonly Deciding[] | undefined;
   readonly parts: readonly PartState[];
-  readonly stuckPods: readonly string[];
+  readonly stuckPods: PartsStatus['stuckPods'];
 }
 
 /** What can be said where no reconciler has written its status. */
 export interface PartsStatus {
   readonly parts: readonly PartState[];
-  /** Pods of the bundle that do not start, with the reason; empty too for a user who may not list pods. */
-  readonly stuckPods: readonly string[];
+  /** Pods of the bundle that do not start, with the reason. Undefined: no right to list them, or no answer. */
+  readonly stuckPods: readonly string[] | undefined;
 }
 
 export interface Deciding {
@@ -111,20 +111,21 @@ export async function readStatus(configuration: Configuration): Promise<FullStat
     const others = [admissionState(client, namespace), queryState(configuration)];
     const looking = stuckPods(client, namespace);
     if (first === undefined) {
-      const parts = [...silentReconciler(namespace), ...(await Promise.all(others))];
-      return { parts, stuckPods: await looking };
+      const [stuck, ...parts] = await Promise.all([looking, ...others]);
+      return { parts: [...silentReconciler(namespace), ...parts], stuckPods: stuck };
     }
     const again = async (): Promise<IngesterStatus> => statusIn(await read(statusRef(namespace))) ?? first;
-    const [{ status, ageMs }, resources, ...parts] = await Promise.all([
+    const [{ status, ageMs }, resources, stuck, ...parts] = await Promise.all([
       confirmedAgeMs(first, again),
       decidingResources(client, namespace),
+      looking,
       ...others,
     ]);
     return {
       ...status,
       parts: [reconcilerState(status, ageMs), storageState(status, ageMs), ...parts],
       storageHistory: historyIn(data, systemClock.now()),
-      stuckPods: await looking,
+      stuckPods: stuck,
       breakers: openBreakers(control),
       evictionPaused: isEvictionPaused(control),
       ageMs,

@@ -3,7 +3,7 @@ import { sleep, systemClock, within } from '../../base/clock.ts';
 import { messageOf } from '../../base/errors.ts';
 import type { Configuration } from '../../config/schema.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import { isKubeError, isNamespaceGone } from '../../kube/errors.ts';
+import { isKubeError, isNamespaceGone, KubeError } from '../../kube/errors.ts';
 import { pods } from '../../kube/resources.ts';
 import { waitingProblem } from '../../lifecycle/reconcile/problems.ts';
 import { whyUnguarded } from '../../sync/probe.ts';
@@ -122,15 +122,22 @@ async function readingState(objects: StoredObjects, plural: string): Promise<Omi
   }
 }
 
-/** Each line names a pod of the bundle that does not start, and why: a rollout that hangs leaves the pods of before at work. */
-export async function stuckPods(client: Pick<KubeClient, 'list'>, namespace: string): Promise<readonly string[]> {
+/**
+ * Each line names a pod of the bundle that does not start, and why: a rollout that hangs leaves the pods of before at work.
+ * Undefined where the user may not list pods, or no answer comes: what works is said without it.
+ */
+export async function stuckPods(
+  client: Pick<KubeClient, 'list'>,
+  namespace: string,
+): Promise<readonly string[] | undefined> {
+  const signal = AbortSignal.timeout(READ_MS);
   const selection = { namespace, labelSelector: 'app.kubernetes.io/name=michelangelo-ingester', limit: MOST_PODS };
   try {
-    const { items } = await client.list(pods, selection, AbortSignal.timeout(READ_MS));
+    const { items } = await client.list(pods, selection, signal);
     return items.flatMap((item) => waitingProblem(item.parse()) ?? []);
-  } catch {
-    // What works is said without it.
-    return [];
+  } catch (error) {
+    if (error instanceof KubeError || signal.aborted) return undefined;
+    throw error;
   }
 }
 

@@ -71,7 +71,7 @@ describe('the parts of ingester status', () => {
     }
   });
 
-  it('name pods that do not start and why, also while those of before work, and nothing where pods may not be listed', async () => {
+  it('name pods that do not start and why, also while those of before work, and that it is not known where pods may not be listed', async () => {
     const api = new FakeApiServer();
     api.install('pods');
     const metadata = {
@@ -89,7 +89,10 @@ describe('the parts of ingester status', () => {
     assert.match(statusText(status({ stuckPods: found })), line);
     assert.match(partsText({ parts: [], stuckPods: found }), line);
     api.list = () => Promise.reject(new KubeError('Forbidden', 'pods is forbidden'));
-    assert.deepEqual(await stuckPods(api, 'ingester-system'), []);
+    const unknown = await stuckPods(api, 'ingester-system');
+    assert.match(statusText(status({ stuckPods: unknown })), /^Whether pods start is not known/m);
+    api.list = () => Promise.reject(new TypeError('a fault of the program'));
+    await assert.rejects(stuckPods(api, 'ingester-system'), TypeError);
   });
 
   it('has admission asked in another namespace where that of the bundle was deleted', async () => {
