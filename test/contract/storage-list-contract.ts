@@ -306,6 +306,27 @@ export function storageListContract(name: string, storageFor: () => MetadataStor
       );
     });
 
+    it('has a large object among small ones at its place, and ends before it where its bytes are too many', async () => {
+      const storage = storageFor();
+      for (const [name, length] of [
+        ['a-small', 10],
+        ['b-large', 20_000],
+        ['c-small', 10],
+      ] as const)
+        await storage.upsert(
+          aModelRow({ uid: name, name, namespace: 'mixed', labels: { name } }, { algorithm: 'x'.repeat(length) }),
+        );
+      const query = { namespace: 'mixed', order: { field: 'metadata.name', direction: 'ascending' } } as const;
+      const whole = await storage.list(modelKind, query);
+      const { items } = whole;
+      const bytes = items.reduce((sum, { json }) => sum + Buffer.byteLength(json), 0);
+      assert.deepEqual(await storage.list(modelKind, { ...query, bytes }), whole);
+      const first = await storage.list(modelKind, { ...query, bytes: 20_000 });
+      assert.deepEqual(first.items, items.slice(0, 1));
+      const second = await storage.list(modelKind, { ...query, bytes: 20_000, continue: first.continue ?? '' });
+      assert.deepEqual(second.items, items.slice(1, 2));
+    });
+
     it('has nothing beside the json where only the json is asked for', async () => {
       const [whole] = (await storageFor().list(modelKind, { namespace, limit: 1 })).items;
       const [only] = (await storageFor().list(modelKind, { namespace, limit: 1, parts: 'json' })).items;

@@ -1,5 +1,6 @@
 // Where a list begins to look. Left alone, the servers judge by statistics, and one wrong guess reads the whole table.
-// So the possible beginnings are counted up to a bound (each a walk along a key), and the smallest one decides.
+// So the possible beginnings that might be few are counted up to a bound (each a walk along a key), and the smallest
+// one decides.
 //
 // - the order: along the key of the order, asking each row for the rest
 // - a label: along the key of the label. Equality with one value finds the objects newest first, without a sort;
@@ -21,6 +22,8 @@ export type ListPlan = (
 
 /** Sorting this many is nothing; walking this many and asking each for the rest is little. */
 const FEW = 1000;
+/** What the server expects is good enough to tell so many from few. */
+const CERTAINLY_MANY = 10 * FEW;
 /** Of many labels only these are counted: one beginning that is good enough is enough. */
 const MOST_COUNTED = 8;
 
@@ -50,50 +53,41 @@ async function planBeginning(session: SqlSession, kind: KindDefinition, query: L
   const byCreation = isByCreation(ordersOf(query));
   const walkable = (label: LabelRequirement): boolean => byCreation && isEquality(label);
   if (positive.length === 1 && walkable(first) && query.namespace === undefined) return begin(first, 'by-key');
-  const counted: { label: LabelRequirement; count: number }[] = [];
-  for (const label of positive.slice(0, MOST_COUNTED))
-    counted.push({ label, count: await countLabel(session, kind, label) });
-  const smallest = counted.reduce((best, one) => (one.count < best.count ? one : best));
-  if (smallest.count <= FEW) return begin(smallest.label, walkable(smallest.label) ? 'by-key' : 'afterwards');
-  const equality = await rarest(session, kind, counted.map(({ label }) => label).filter(walkable));
-  return equality === undefined ? alongOrder : shorterWalk(session, kind, query.namespace, equality);
+  const labels: SizedLabel[] = [];
+  for (const label of positive.slice(0, MOST_COUNTED)) labels.push(await sized(session, kind, label));
+  labels.sort(byRows);
+  const smallest = labels[0];
+  if (smallest !== undefined && smallest.rows <= FEW)
+    return begin(smallest.label, walkable(smallest.label) ? 'by-key' : 'afterwards');
+  const equality = labels.find(({ label }) => walkable(label));
+  if (equality === undefined) return alongOrder;
+  const { namespace } = query;
+  const isShorter = namespace !== undefined && (await expectedIn(session, kind, namespace)) <= equality.rows;
+  return isShorter ? alongOrder : begin(equality.label, 'by-key');
 }
 
-/** Of those that all have many objects. */
-async function rarest(
-  session: SqlSession,
-  kind: KindDefinition,
-  labels: readonly LabelRequirement[],
-): Promise<LabelRequirement | undefined> {
-  if (labels.length <= 1) return labels[0];
-  const expected: { label: LabelRequirement; rows: number }[] = [];
-  for (const label of labels) expected.push({ label, rows: await expectedOf(session, kind, label) });
-  return expected.reduce((best, one) => (one.rows < best.rows ? one : best)).label;
+interface SizedLabel {
+  readonly label: LabelRequirement;
+  /** Counted where they are few, else what the server expects. */
+  readonly rows: number;
 }
 
-function expectedOf(session: SqlSession, kind: KindDefinition, label: LabelRequirement): Promise<number> {
-  return estimate(session, rowsWithLabel(kind, labelMatch('l', label)));
+/** A count of few takes three times as long as asking what the server expects. */
+async function sized(session: SqlSession, kind: KindDefinition, label: LabelRequirement): Promise<SizedLabel> {
+  const labelled = rowsWithLabel(kind, labelMatch('l', label));
+  const expected = await estimate(session, labelled);
+  if (expected > CERTAINLY_MANY) return { label, rows: expected };
+  const counted = await countRows(session, labelled, FEW + 1);
+  return { label, rows: counted <= FEW ? counted : Math.max(counted, expected) };
 }
 
-async function shorterWalk(
-  session: SqlSession,
-  kind: KindDefinition,
-  namespace: string | undefined,
-  label: LabelRequirement,
-): Promise<ListPlan> {
-  const along = namespace !== undefined && (await isSmaller(session, kind, namespace, label));
-  return along ? alongOrder : begin(label, 'by-key');
+function byRows(one: SizedLabel, other: SizedLabel): number {
+  return one.rows - other.rows;
 }
 
-/** Whether fewer objects are in the namespace than have the label: either walk finds them in the order asked for. */
-async function isSmaller(
-  session: SqlSession,
-  kind: KindDefinition,
-  namespace: string,
-  label: LabelRequirement,
-): Promise<boolean> {
-  const named = { from: `\`${kind.table}\` WHERE \`namespace\` = ?`, key: 'uid', parameters: [namespace] };
-  return (await estimate(session, named)) <= (await expectedOf(session, kind, label));
+/** Either walk, along the namespace or along the label, finds the objects in the order asked for. */
+function expectedIn(session: SqlSession, { table }: KindDefinition, namespace: string): Promise<number> {
+  return estimate(session, { from: `\`${table}\` WHERE \`namespace\` = ?`, key: 'uid', parameters: [namespace] });
 }
 
 function begin(label: LabelRequirement, sorted: 'by-key' | 'afterwards'): ListPlan {
@@ -106,9 +100,4 @@ function isByCreation(orders: readonly Order[]): boolean {
 
 function isEquality(label: LabelRequirement): boolean {
   return label.operator === 'in' && label.values.length === 1;
-}
-
-/** Up to one more than few. */
-async function countLabel(session: SqlSession, kind: KindDefinition, label: LabelRequirement): Promise<number> {
-  return countRows(session, rowsWithLabel(kind, labelMatch('l', label)), FEW + 1);
 }

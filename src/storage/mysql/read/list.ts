@@ -23,37 +23,58 @@ export async function listObjects(session: SqlSession, kind: KindDefinition, que
     ([uid, ...values]): Position => ({ uid: String(uid), values: values as Position['values'] }),
   );
   const most = Math.min(query.bytes ?? Number.POSITIVE_INFINITY, session.dialect.maxResultBytes);
-  const page = await fitting(session, kind, found.slice(0, limit), most);
-  const last = page.at(-1);
+  const wanted = found.slice(0, limit).map(({ uid }) => uid);
+  const { length, items } = await readFitting(session, kind, wanted, { skipped, parts: query.parts ?? 'all', most });
+  const last = found[length - 1];
   return {
-    items: await readObjects(
-      session,
-      kind,
-      page.map(({ uid }) => uid),
-      { skipped, parts: query.parts ?? 'all' },
-    ),
-    continue: found.length > page.length && last !== undefined ? encodeContinue(query, last) : undefined,
+    items,
+    continue: found.length > length && last !== undefined ? encodeContinue(query, last) : undefined,
     total: query.count === 'yes' ? await countObjects(session, kind, query) : undefined,
   };
 }
 
-/** Asked before anything is read, so that large objects never come by the hundred. */
-async function fitting(
+interface Page {
+  /** How many of the uids it covers, of which some may have been removed meanwhile. */
+  readonly length: number;
+  readonly items: readonly StoredObject[];
+}
+
+/**
+ * The objects that come before the one which would bring the page beyond so many bytes. Large ones never come by the hundred:
+ * one statement reads those that are within their share of the bytes, mostly all. Of the others the sizes are asked first.
+ */
+async function readFitting(
   session: SqlSession,
   kind: KindDefinition,
-  found: readonly Position[],
-  most: number,
-): Promise<readonly Position[]> {
-  if (most === Number.POSITIVE_INFINITY || found.length <= 1) return found;
-  const uids = repeatedUp(found.map(({ uid }) => uid));
-  const rows = await session.query(
-    `SELECT CAST(\`uid\` AS CHAR), OCTET_LENGTH(\`json\`) FROM \`${kind.table}\` WHERE \`uid\` IN (${marksFor(uids)})`,
-    uids,
-  );
-  const sizes = new Map(rows.map(([uid, size]) => [String(uid), Number(size)]));
+  uids: readonly string[],
+  { most, ...read }: Omit<Read, 'largest'> & { readonly most: number },
+): Promise<Page> {
+  const isBounded = most < Number.POSITIVE_INFINITY && uids.length > 1;
+  const largest = isBounded ? Math.floor(most / uids.length) : Number.POSITIVE_INFINITY;
+  const small = await readObjects(session, kind, uids, { ...read, largest });
+  const missing = isBounded ? uids.filter((uid) => !small.has(uid)) : [];
+  const large = await sizesOf(session, kind, missing);
   let bytes = 0;
-  const beyond = found.findIndex(({ uid }) => (bytes += sizes.get(uid) ?? 0) > most);
-  return beyond < 0 ? found : found.slice(0, Math.max(1, beyond));
+  const sizeOf = (uid: string): number => large.get(uid) ?? Buffer.byteLength(small.get(uid)?.json ?? '');
+  const beyond = uids.findIndex((uid) => (bytes += sizeOf(uid)) > most);
+  const page = beyond < 0 ? uids : uids.slice(0, Math.max(1, beyond));
+  const unread = page.filter((uid) => large.has(uid));
+  const rest = await readObjects(session, kind, unread, read);
+  return { length: page.length, items: page.flatMap((uid) => small.get(uid) ?? rest.get(uid) ?? []) };
+}
+
+async function sizesOf(
+  session: SqlSession,
+  { table }: KindDefinition,
+  uids: readonly string[],
+): Promise<ReadonlyMap<string, number>> {
+  if (uids.length === 0) return new Map();
+  const asked = repeatedUp(uids);
+  const rows = await session.query(
+    `SELECT CAST(\`uid\` AS CHAR), OCTET_LENGTH(\`json\`) FROM \`${table}\` WHERE \`uid\` IN (${marksFor(asked)})`,
+    asked,
+  );
+  return new Map(rows.map(([uid, size]) => [String(uid), Number(size)]));
 }
 
 /**
@@ -128,29 +149,30 @@ export async function readNamespaces(
 interface Read {
   readonly skipped: Skipped;
   readonly parts: NonNullable<ListQuery['parts']>;
+  /** Bytes of json; larger objects are left out. */
+  readonly largest?: number;
 }
 
-/** In the order of the uids. An object that was removed between the two queries is left out. */
+/** By the keys of their rows. An object that was removed since its key was read is left out. */
 async function readObjects(
   session: SqlSession,
   kind: KindDefinition,
   uids: readonly string[],
-  { skipped, parts }: Read,
-): Promise<readonly StoredObject[]> {
-  if (uids.length === 0) return [];
+  { skipped, parts, largest = Number.POSITIVE_INFINITY }: Read,
+): Promise<ReadonlyMap<string, StoredObject>> {
+  if (uids.length === 0) return new Map();
   const asked = repeatedUp(uids);
-  const parameters: readonly SqlParameter[] = [...skipped, ...asked];
+  const isBounded = largest < Number.POSITIVE_INFINITY;
+  const parameters: readonly SqlParameter[] = [...skipped, ...asked, ...(isBounded ? [largest] : [])];
   const rows = await session.query(
-    `SELECT ${storedColumns(skipped, parts)} FROM \`${kind.table}\` WHERE \`uid\` IN (${marksFor(asked)})`,
+    `SELECT ${storedColumns(skipped, parts)} FROM \`${kind.table}\` WHERE \`uid\` IN (${marksFor(asked)})` +
+      (isBounded ? ' AND OCTET_LENGTH(`json`) <= ?' : ''),
     parameters,
   );
+  const read = rows.map(([uid]) => String(uid));
   const pairs = (what: 'labels' | 'annotations'): ReturnType<typeof readPairs> | undefined =>
-    parts === 'all' ? readPairs(session, `${kind.table}_${what}`, uids) : undefined;
+    parts === 'all' ? readPairs(session, `${kind.table}_${what}`, read) : undefined;
   const labels = await pairs('labels');
   const annotations = await pairs('annotations');
-  const byUid = new Map(rows.map((row) => [String(row[0]), row]));
-  return uids.flatMap((uid) => {
-    const row = byUid.get(uid);
-    return row === undefined ? [] : [toStoredObject(row, labels?.get(uid), annotations?.get(uid))];
-  });
+  return new Map(read.map((uid, at) => [uid, toStoredObject(rows[at] ?? [], labels?.get(uid), annotations?.get(uid))]));
 }
