@@ -142,6 +142,16 @@ for (const flavour of ['mysql', 'mariadb'] as const) {
       await server.query("DELETE FROM model_labels WHERE obj_uid = 'undated'");
     });
 
+    it('find an object by more labels than the server joins tables', async () => {
+      const labels = Object.fromEntries(Array.from({ length: 62 }, (_, index) => [`label-${index}`, 'yes']));
+      await database().storage.upsert(aModelRow({ uid: 'labelled', name: 'labelled', namespace: 'labelled', labels }));
+      const all = Object.keys(labels).map((key): LabelRequirement => ({ key, operator: 'in', values: ['yes'] }));
+      const { items } = await database().storage.list(modelKind, { namespace: 'labelled', labels: all });
+      assert.equal(items.length, 1);
+      await database().database.query("DELETE FROM model WHERE uid = 'labelled'");
+      await database().database.query("DELETE FROM model_labels WHERE obj_uid = 'labelled'");
+    });
+
     it('are answered as in memory, page by page', async () => {
       await fc.assert(
         fc.asyncProperty(query, async (asked) => {
@@ -247,7 +257,7 @@ for (const flavour of ['mysql', 'mariadb'] as const) {
         | string
         | number
       )[]);
-      const ofLabel = rows.find((row) => row['table'] === 's');
+      const ofLabel = rows.find((row) => row['table'] === 'd0');
       assert.equal(ofLabel?.['key'], `${kind.table}_labels_key_value`);
       assert.match(String(ofLabel['ref']), /const,const,.*create_time,.*uid/);
       assert.match(String(ofLabel['Extra']), /Using index/);

@@ -54,12 +54,11 @@ function pairConditions(
   beginning: Beginning | undefined,
 ): readonly SqlCondition[] {
   const begun = beginning?.begin === 'label' ? beginning.label : undefined;
-  const ofLabel = (label: LabelRequirement): SqlCondition => {
-    if (beginning === undefined) return labelInSet(table, label);
-    return beginning.dated?.includes(label) === true ? datedLabel(table, label) : pairOfRow(`${table}_labels`, label);
-  };
+  const isFound = (label: LabelRequirement): boolean => label === begun || beginning?.dated?.includes(label) === true;
+  const ofLabel = (label: LabelRequirement): SqlCondition =>
+    beginning === undefined ? labelInSet(table, label) : pairOfRow(`${table}_labels`, label);
   return [
-    ...labels.filter((label) => label !== begun).map(ofLabel),
+    ...labels.filter((label) => !isFound(label)).map(ofLabel),
     ...annotations.map((annotation) => pairOfRow(`${table}_annotations`, annotation)),
   ];
 }
@@ -114,15 +113,15 @@ function pairOfRow(table: string, requirement: LabelRequirement): SqlCondition {
 }
 
 /**
- * The same by the key of the label. Objects that are walked in the order of their creation stand in it side by side, and by
- * primary key each on a page of its own.
+ * Joins objects `m` with a label by the key of the label, in which those that are walked in the order of their creation
+ * stand side by side; by primary key each is on a page of its own. A subquery for each would take a third longer.
  */
-function datedLabel(table: string, requirement: LabelRequirement): SqlCondition {
-  const { sql, parameters } = labelMatch('s', requirement);
-  const found =
-    `SELECT 1 FROM \`${table}_labels\` \`s\` IGNORE INDEX (PRIMARY) WHERE ${sql} ` +
-    'AND `s`.`obj_create_time` = `m`.`create_time` AND `s`.`obj_uid` = `m`.`uid`';
-  return { sql: `(${found}) IS NOT NULL`, parameters };
+export function datedLabel({ table }: KindDefinition, requirement: LabelRequirement, alias: string): SqlCondition {
+  const { sql, parameters } = labelMatch(alias, requirement);
+  const joined =
+    `STRAIGHT_JOIN \`${table}_labels\` \`${alias}\` IGNORE INDEX (PRIMARY) ON ${sql} ` +
+    `AND \`${alias}\`.\`obj_create_time\` = \`m\`.\`create_time\` AND \`${alias}\`.\`obj_uid\` = \`m\`.\`uid\``;
+  return { sql: joined, parameters };
 }
 
 function treeCondition(kind: KindDefinition, condition: Condition): SqlCondition {

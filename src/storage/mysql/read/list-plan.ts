@@ -16,7 +16,7 @@ export type ListPlan = (
   | { readonly begin: 'order' }
   | { readonly begin: 'label'; readonly label: LabelRequirement; readonly sorted: 'by-key' | 'afterwards' }
 ) & {
-  /** Labels that the objects of the walk are asked for by the key of the label. */
+  /** Labels that the objects of the walk are joined with by the key of the label. */
   readonly dated?: readonly LabelRequirement[];
 };
 
@@ -26,6 +26,8 @@ const FEW = 1000;
 const CERTAINLY_MANY = 10 * FEW;
 /** Of many labels only these are counted: one beginning that is good enough is enough. */
 const MOST_COUNTED = 8;
+/** MySQL joins 61 tables; objects are asked for the other labels one by one. */
+const MOST_JOINED = 8;
 
 export const alongOrder: ListPlan = { begin: 'order' };
 
@@ -34,7 +36,8 @@ export async function planList(session: SqlSession, kind: KindDefinition, query:
   if (!isByCreation(ordersOf(query))) return plan;
   const begun = plan.begin === 'label' ? plan.label : undefined;
   const dated: LabelRequirement[] = [];
-  for (const label of (query.labels ?? []).filter((one) => one !== begun && isEquality(one)))
+  const equalities = (query.labels ?? []).filter((label) => label !== begun && isEquality(label));
+  for (const label of equalities.slice(0, MOST_JOINED))
     if (await isDated(session, kind, label)) dated.push(label);
   return dated.length === 0 ? plan : { ...plan, dated };
 }

@@ -8,7 +8,14 @@ import { decodeContinue, encodeContinue, identityLimit, objectLimit, type Positi
 import type { SqlParameter } from '../parameters.ts';
 import type { SqlSession } from '../pool.ts';
 import { refuseWideAnnotations } from './bounds.ts';
-import { afterPosition, conditionOf, labelMatch, type OrderColumns, type SqlCondition } from './conditions.ts';
+import {
+  afterPosition,
+  conditionOf,
+  datedLabel,
+  labelMatch,
+  type OrderColumns,
+  type SqlCondition,
+} from './conditions.ts';
 import { alongOrder, type ListPlan, planList } from './list-plan.ts';
 import { readPairs, type Skipped, skippedPaths, storedColumns, toStoredObject } from './object-reads.ts';
 
@@ -102,15 +109,17 @@ export function pageStatement(kind: KindDefinition, query: ListQuery, plan: List
     ...(position === undefined ? [] : [afterPosition(fields, position, columns)]),
   ];
   const selected = [columns.uid, ...fields.map(({ field }) => columns.of(field))].join(', ');
+  const joins = (plan.dated ?? []).map((label, index) => datedLabel(kind, label, `d${index}`));
   const sorted = [
     ...fields.map(({ field, order }) => `${columns.of(field)} ${directionOf(order)}`),
     `${columns.uid} ${directionOf(orders.at(-1))}`,
   ];
   return {
     sql:
-      `SELECT ${selected} FROM ${tablesOf(kind, plan)} WHERE ${conditions.map(({ sql }) => sql).join(' AND ')} ` +
+      `SELECT ${selected} FROM ${[tablesOf(kind, plan), ...joins.map(({ sql }) => sql)].join(' ')} ` +
+      `WHERE ${conditions.map(({ sql }) => sql).join(' AND ')} ` +
       `ORDER BY ${sorted.join(', ')} LIMIT ?`,
-    parameters: conditions.flatMap(({ parameters }) => parameters),
+    parameters: [...joins, ...conditions].flatMap(({ parameters }) => parameters),
   };
 }
 
