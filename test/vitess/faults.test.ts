@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { systemClock } from '../../src/base/clock.ts';
-import { passGate, passing } from '../../src/storage/mysql/gate.ts';
+import { closeGate, passGate, passing } from '../../src/storage/mysql/gate.ts';
 import { MysqlPool } from '../../src/storage/mysql/pool.ts';
 import { cloneDatabase } from '../../src/storage/mysql/tasks/clone.ts';
 import { listSnapshots } from '../../src/storage/mysql/tasks/snapshot.ts';
@@ -57,7 +57,8 @@ describe('writes to two shards', () => {
     for (const row of rows) await storage.upsert(row);
     const uids = rows.map(({ uid }) => uid);
     const marks = uids.map(() => '?').join(', ');
-    const pool = new MysqlPool(options, systemClock);
+    // As a task does that closes the gate, which waits longer for it than a write.
+    const pool = new MysqlPool({ ...options, lockTimeoutMs: 30_000 }, systemClock);
     const shard = cluster.tablets[1];
     const isClosed = async (): Promise<boolean> => {
       const [gate] = await queryShard(cluster, cluster.databases.unsharded, 'SELECT closed_by FROM ingester_gate');
@@ -76,7 +77,7 @@ describe('writes to two shards', () => {
     );
     try {
       await delay(500);
-      const closing = storage.closeGate('a-test', 'while a commit hangs');
+      const closing = pool.transaction((session) => closeGate(session, 'a-test', 'while a commit hangs'));
       await delay(3000);
       assert.equal(await isClosed(), false, 'a shard has not committed yet');
       shard?.kill('SIGCONT');
