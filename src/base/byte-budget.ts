@@ -1,10 +1,12 @@
+import { Turns } from './turns.ts';
+
 /**
  * Bytes that may be in use at once. A caller that needs more than the budget gets all of it alone: nothing is too large
  * to be worked on.
  */
 export class ByteBudget {
   readonly #limit: number;
-  readonly #waiting: { readonly bytes: number; readonly start: () => void }[] = [];
+  readonly #waiting = new Turns<{ readonly bytes: number; readonly start: () => void }>();
   #used = 0;
   #given = 0;
 
@@ -28,7 +30,7 @@ export class ByteBudget {
 
   /** Takes the bytes, to be given back later; false where they are not there now, or others wait for them. */
   tryTake(bytes: number): boolean {
-    if (this.#waiting.length > 0 || !this.#fits(bytes)) return false;
+    if (this.#waiting.next !== undefined || !this.#fits(bytes)) return false;
     this.#used += bytes;
     return true;
   }
@@ -36,16 +38,16 @@ export class ByteBudget {
   give(bytes: number): void {
     this.#used -= bytes;
     this.#given += bytes;
-    for (let next = this.#waiting[0]; next !== undefined && this.#fits(next.bytes); next = this.#waiting[0]) {
+    for (let next = this.#waiting.next; next !== undefined && this.#fits(next.bytes); next = this.#waiting.next) {
       this.#waiting.shift();
       this.#used += next.bytes;
       next.start();
     }
   }
 
-  /** Runs the work with the bytes, once they are there: first come, first served. */
-  async around<T>(bytes: number, work: () => Promise<T>): Promise<T> {
-    if (!this.tryTake(bytes)) await new Promise<void>((start) => this.#waiting.push({ bytes, start }));
+  /** Runs the work with the bytes, once they are there. Of those that wait for them, groups take turns. */
+  async around<T>(group: string, bytes: number, work: () => Promise<T>): Promise<T> {
+    if (!this.tryTake(bytes)) await new Promise<void>((start) => this.#waiting.push(group, { bytes, start }));
     try {
       return await work();
     } finally {

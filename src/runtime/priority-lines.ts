@@ -1,3 +1,5 @@
+import { firstOf, LinkedList, type ListNode, Turns } from '../base/turns.ts';
+
 /** A key that waits for a worker, with its places in the two orders kept here. */
 export interface Ticket {
   readonly key: string;
@@ -10,11 +12,12 @@ export interface Ticket {
 
 interface Line {
   readonly priority: number;
-  readonly tickets: LinkedList<Ticket>;
+  readonly tickets: Turns<Ticket>;
 }
 
 /**
- * Tickets in two orders: a line for each priority, first in first out; and all of them by how long they have waited.
+ * Tickets in two orders: a line for each priority, in which namespaces take turns; and all of them by how long they have
+ * waited.
  *
  * Every operation takes constant time, apart from the search among the lines, of which there are a handful. Passing over
  * tickets whose key is held by a worker costs one step for each such key, so at most one for each worker.
@@ -33,7 +36,7 @@ export class PriorityLines {
   add(ticket: Ticket): void {
     this.#size += 1;
     ticket.byAge = this.#ages.push(ticket);
-    ticket.inLine = this.#lineOf(ticket.priority).tickets.push(ticket);
+    ticket.inLine = this.#lineOf(ticket.priority).tickets.push(namespaceOf(ticket.key), ticket);
   }
 
   remove(ticket: Ticket): void {
@@ -48,13 +51,13 @@ export class PriorityLines {
   move(ticket: Ticket, priority: number): void {
     this.#leaveLine(ticket);
     ticket.priority = priority;
-    ticket.inLine = this.#lineOf(priority).tickets.push(ticket);
+    ticket.inLine = this.#lineOf(priority).tickets.push(namespaceOf(ticket.key), ticket);
   }
 
-  /** First of the highest priority that may go. */
+  /** Of the highest priority, the first that may go of the namespace whose turn it is. */
   best(mayGo: (ticket: Ticket) => boolean): Ticket | undefined {
     for (const { tickets } of this.#lines) {
-      const found = firstOf(tickets, mayGo);
+      const found = tickets.first(mayGo);
       if (found !== undefined) return found;
     }
     return undefined;
@@ -75,16 +78,16 @@ export class PriorityLines {
     const index = this.#indexOf(ticket.priority);
     const line = this.#lines[index];
     if (line === undefined || ticket.inLine === undefined) return;
-    line.tickets.remove(ticket.inLine);
+    line.tickets.remove(namespaceOf(ticket.key), ticket.inLine);
     ticket.inLine = undefined;
-    if (line.tickets.first === undefined) this.#lines.splice(index, 1);
+    if (line.tickets.next === undefined) this.#lines.splice(index, 1);
   }
 
   #lineOf(priority: number): Line {
     const index = this.#indexOf(priority);
     const found = this.#lines[index];
     if (found?.priority === priority) return found;
-    const line = { priority, tickets: new LinkedList<Ticket>() };
+    const line = { priority, tickets: new Turns<Ticket>() };
     this.#lines.splice(index, 0, line);
     return line;
   }
@@ -102,45 +105,7 @@ export class PriorityLines {
   }
 }
 
-function firstOf(list: LinkedList<Ticket>, mayGo: (ticket: Ticket) => boolean): Ticket | undefined {
-  let node = list.first;
-  while (node !== undefined && !mayGo(node.value)) node = node.next;
-  return node?.value;
-}
-
-export interface ListNode<T> {
-  readonly value: T;
-  previous: ListNode<T> | undefined;
-  next: ListNode<T> | undefined;
-}
-
-/** A list with removal from any place in constant time. A Set would do, but its front gets slow as it is emptied. */
-export class LinkedList<T> {
-  #first: ListNode<T> | undefined;
-  #last: ListNode<T> | undefined;
-
-  get first(): ListNode<T> | undefined {
-    return this.#first;
-  }
-
-  push(value: T): ListNode<T> {
-    const node: ListNode<T> = { value, previous: this.#last, next: undefined };
-    if (this.#last === undefined) this.#first = node;
-    else this.#last.next = node;
-    this.#last = node;
-    return node;
-  }
-
-  /** The node must be in this list. */
-  remove(node: ListNode<T>): void {
-    if (node.previous === undefined) this.#first = node.next;
-    else node.previous.next = node.next;
-    if (node.next === undefined) this.#last = node.previous;
-    else node.next.previous = node.previous;
-  }
-
-  clear(): void {
-    this.#first = undefined;
-    this.#last = undefined;
-  }
+/** Of a key "namespace/name"; those without one are together. */
+export function namespaceOf(key: string): string {
+  return key.slice(0, Math.max(0, key.indexOf('/')));
 }

@@ -11,9 +11,10 @@
 // and the higher of both priorities. A raise goes to the back of the line of the new priority. Nothing is ever lowered
 // or made later. So an event cancels the wait of a retry, and any number of events during a run give one run more.
 //
-// Order. The highest priority first, and within a priority who became ready first. Aging corrects it: a key that has
-// been ready for longer than `aging.afterMs` is handed out in its turn of age, in every `aging.oneIn`-th hand-out, so
-// that a steady stream of urgent work cannot starve the initial list, nor the initial list delay urgent work.
+// Order. The highest priority first. Within a priority namespaces take turns, so that thousands of keys of one delay a key of
+// another by one hand-out each; within a namespace who became ready first. Aging corrects it: a key that has been ready for
+// longer than `aging.afterMs` is handed out in its turn of age, in every `aging.oneIn`-th hand-out, so that a steady stream
+// of urgent work cannot starve the initial list, nor the initial list delay urgent work.
 import type { Clock } from '../base/clock.ts';
 import { noQueueMetrics, type QueueMetrics } from './controller-metrics.ts';
 import { IndexedHeap } from './indexed-heap.ts';

@@ -13,7 +13,7 @@ type Step =
 
 const AGING = { afterMs: 40, oneIn: 3 };
 
-const key = fc.constantFrom('a', 'b', 'c', 'd', 'e');
+const key = fc.constantFrom('a/1', 'a/2', 'a/3', 'b/1', 'b/2', 'c');
 // Round numbers, so that keys fall due together; and others.
 const afterMs = fc.oneof(fc.constantFrom(0, 0, 20, 20, 40), fc.integer({ min: 1, max: 50 }));
 const priority = fc.constantFrom(-100, 0, 0, 5);
@@ -37,6 +37,8 @@ interface Known {
 class NaiveQueue {
   known: Known[] = [];
   readonly held = new Set<string>();
+  /** Of namespaces with ready keys, by priority and name: the smallest goes first. */
+  readonly #turns = new Map<string, number>();
   #order = 0;
   #sinceAged = 0;
 
@@ -44,12 +46,17 @@ class NaiveQueue {
     const dueMs = afterMs > 0 ? nowMs + afterMs : undefined;
     const entry = this.known.find((known) => known.key === name);
     if (entry === undefined) {
-      this.known.push({ key: name, priority, dueMs, order: this.#order++, readySinceMs: nowMs });
+      const added = { key: name, priority, dueMs, order: this.#order++, readySinceMs: nowMs };
+      this.known.push(added);
+      this.#takeTurn(added);
       return;
     }
     if (priority > entry.priority) {
+      const before = entry.priority;
       entry.priority = priority;
       entry.order = this.#order++;
+      if (entry.dueMs === undefined) this.#endTurn(before, entry.key);
+      this.#takeTurn(entry);
     }
     if (entry.dueMs === undefined) return;
     if (dueMs === undefined) this.#makeReady(entry, nowMs);
@@ -64,7 +71,10 @@ class NaiveQueue {
 
   take(nowMs: number): Taken | undefined {
     const free = this.known.filter((known) => known.dueMs === undefined && !this.held.has(known.key));
-    const byLine = free.toSorted((left, right) => right.priority - left.priority || left.order - right.order);
+    const byLine = free.toSorted(
+      (left, right) =>
+        right.priority - left.priority || this.#turnOf(left) - this.#turnOf(right) || left.order - right.order,
+    );
     const byAge = free.toSorted((left, right) => left.readySinceMs - right.readySinceMs);
     const [oldest] = byAge;
     const isOld = oldest !== undefined && nowMs - oldest.readySinceMs > AGING.afterMs;
@@ -75,6 +85,7 @@ class NaiveQueue {
     this.#sinceAged = aged ? 0 : this.#sinceAged + 1;
     this.known = this.known.filter((known) => known !== chosen);
     this.held.add(chosen.key);
+    this.#endTurn(chosen.priority, chosen.key);
     return { key: chosen.key, priority: chosen.priority };
   }
 
@@ -88,7 +99,32 @@ class NaiveQueue {
     entry.order = this.#order++;
     // Last among those of the same moment, as in the order of becoming ready.
     this.known = [...this.known.filter((known) => known !== entry), entry];
+    this.#takeTurn(entry);
   }
+
+  #turnOf({ priority, key }: Pick<Known, 'priority' | 'key'>): number {
+    return this.#turns.get(`${priority} ${namespaceIn(key)}`) ?? Number.POSITIVE_INFINITY;
+  }
+
+  /** Behind all others, unless another key of the namespace has one. */
+  #takeTurn({ priority, key, dueMs }: Known): void {
+    const name = `${priority} ${namespaceIn(key)}`;
+    if (dueMs === undefined && !this.#turns.has(name)) this.#turns.set(name, this.#order++);
+  }
+
+  /** One of its keys has left: its next turn is behind all others. */
+  #endTurn(priority: number, key: string): void {
+    const name = `${priority} ${namespaceIn(key)}`;
+    this.#turns.delete(name);
+    const others = this.known.filter(
+      (known) => known.priority === priority && namespaceIn(known.key) === namespaceIn(key),
+    );
+    for (const other of others) this.#takeTurn(other);
+  }
+}
+
+function namespaceIn(key: string): string | undefined {
+  return key.split('/').at(-2);
 }
 
 /** Runs the steps on both, comparing after each, and then works everything off. */
@@ -184,8 +220,23 @@ async function work(steps: readonly Step[]): Promise<void> {
 }
 
 describe('WorkQueue, whatever happens in whatever order', () => {
-  it('TestFuzzPriorityQueue: hands out what the naive model does, by priority, by order and by age', async () => {
+  it('TestFuzzPriorityQueue: hands out what the naive model does, by priority, by turns of namespaces, by order and by age', async () => {
     await fc.assert(fc.asyncProperty(fc.array(step, { maxLength: 60 }), compare), { numRuns: 500 });
+  });
+
+  it('hands out a key of another namespace after one of each that waits, however many keys of one wait', async () => {
+    const many = fc.record({ flood: fc.integer({ min: 1, max: 200 }), others: fc.integer({ min: 0, max: 5 }) });
+    await fc.assert(
+      fc.asyncProperty(many, async ({ flood, others }) => {
+        const queue = new WorkQueue(new FakeClock());
+        for (let index = 0; index < flood; index += 1) queue.add(`flood/${index}`);
+        for (let index = 0; index < others; index += 1) queue.add(`other-${index}/one`);
+        queue.add('last/one');
+        for (let turn = 0; turn <= others; turn += 1) assert.notEqual((await queue.get())?.key, 'last/one');
+        assert.equal((await queue.get())?.key, 'last/one');
+      }),
+      { numRuns: 50 },
+    );
   });
 
   it('never hands a key to two workers and never loses one', async () => {

@@ -16,6 +16,7 @@ import { Controller, type ControllerOptions } from '../../runtime/controller.ts'
 import type { EventRecorder } from '../../runtime/event-recorder.ts';
 import { enqueueForObject } from '../../runtime/handler.ts';
 import { type Predicate, resourceVersionChanged } from '../../runtime/predicate.ts';
+import { namespaceOf } from '../../runtime/priority-lines.ts';
 import { retryUpTo } from '../../runtime/rate-limiter.ts';
 import { inSteps, type Step } from '../../runtime/reconcile.ts';
 import { shardSelectorOf } from '../../runtime/replicas/buckets.ts';
@@ -106,8 +107,8 @@ function stepsOf(
     ['missed deletes', (key, next) => completeness.afterMissedDeletes(key, next)],
     // What is dealt with is let go, so that an idle cluster costs its identities only.
     ['let go', (key, next) => objects.letGoAfter(key, next)],
-    // The object waits until it fits beside those that all kinds are working on.
-    ['byte budget', (key, next) => byteBudgets.worked.around(objects.bytes(key), next)],
+    // The object waits until it fits beside those that all kinds are working on; namespaces take turns.
+    ['byte budget', (key, next) => byteBudgets.worked.around(namespaceOf(key), objects.bytes(key), next)],
     // A run that makes no progress is told, by log, metric and readiness.
     ['watchdog', (_, next) => watchdog.around(work, RECONCILE_MS, next)],
     // The object is read and classified, and the flow of its state brings it into its row.

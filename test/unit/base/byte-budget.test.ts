@@ -28,7 +28,7 @@ describe('ByteBudget', () => {
         const started: number[] = [];
         const running = new Set<number>();
         const runs = works.map(([bytes, fails, turns], index) =>
-          budget.around(bytes, async () => {
+          budget.around('group', bytes, async () => {
             started.push(index);
             running.add(index);
             const inUse = [...running].reduce((sum, one) => sum + (works[one]?.[0] ?? 0), 0);
@@ -51,5 +51,18 @@ describe('ByteBudget', () => {
         assert.equal(budget.used, 0);
       }),
     );
+  });
+
+  it('gives bytes to groups that wait for them in turn, however many wait in one', async () => {
+    const budget = new ByteBudget(10);
+    const started: string[] = [];
+    const work = (group: string, index: number): Promise<void> =>
+      budget.around(group, 10, async () => {
+        started.push(`${group}${index}`);
+        await Promise.resolve();
+      });
+    const flood = Array.from({ length: 4 }, (_, index) => work('flood', index));
+    await Promise.all([...flood, work('other', 0)]);
+    assert.deepEqual(started, ['flood0', 'flood1', 'other0', 'flood2', 'flood3']);
   });
 });

@@ -37,8 +37,7 @@ export async function planList(session: SqlSession, kind: KindDefinition, query:
   const begun = plan.begin === 'label' ? plan.label : undefined;
   const dated: LabelRequirement[] = [];
   const equalities = (query.labels ?? []).filter((label) => label !== begun && isEquality(label));
-  for (const label of equalities.slice(0, MOST_JOINED))
-    if (await isDated(session, kind, label)) dated.push(label);
+  for (const label of equalities.slice(0, MOST_JOINED)) if (await isDated(session, kind, label)) dated.push(label);
   return dated.length === 0 ? plan : { ...plan, dated };
 }
 
