@@ -308,23 +308,17 @@ export function storageListContract(name: string, storageFor: () => MetadataStor
 
     it('has a large object among small ones at its place, and ends before it where its bytes are too many', async () => {
       const storage = storageFor();
-      for (const [name, length] of [
-        ['a-small', 10],
-        ['b-large', 20_000],
-        ['c-small', 10],
-      ] as const)
-        await storage.upsert(
-          aModelRow({ uid: name, name, namespace: 'mixed', labels: { name } }, { algorithm: 'x'.repeat(length) }),
-        );
+      for (const [name, length] of Object.entries({ 'a-small': 10, 'b-large': 20_000, 'c-small': 10 })) {
+        const metadata = { uid: name, name, namespace: 'mixed', labels: { name } };
+        await storage.upsert(aModelRow(metadata, { algorithm: 'x'.repeat(length) }));
+      }
       const query = { namespace: 'mixed', order: { field: 'metadata.name', direction: 'ascending' } } as const;
-      const whole = await storage.list(modelKind, query);
-      const { items } = whole;
+      const { items } = await storage.list(modelKind, query);
       const bytes = items.reduce((sum, { json }) => sum + Buffer.byteLength(json), 0);
-      assert.deepEqual(await storage.list(modelKind, { ...query, bytes }), whole);
-      const first = await storage.list(modelKind, { ...query, bytes: 20_000 });
-      assert.deepEqual(first.items, items.slice(0, 1));
-      const second = await storage.list(modelKind, { ...query, bytes: 20_000, continue: first.continue ?? '' });
-      assert.deepEqual(second.items, items.slice(1, 2));
+      assert.deepEqual((await storage.list(modelKind, { ...query, bytes })).items, items);
+      const { continue: next = '', items: first } = await storage.list(modelKind, { ...query, bytes: 20_000 });
+      const { items: second } = await storage.list(modelKind, { ...query, bytes: 20_000, continue: next });
+      assert.deepEqual([first, second], [items.slice(0, 1), items.slice(1, 2)]);
     });
 
     it('has nothing beside the json where only the json is asked for', async () => {

@@ -58,14 +58,22 @@ async function planBeginning(session: SqlSession, kind: KindDefinition, query: L
   const labels: SizedLabel[] = [];
   for (const label of positive.slice(0, MOST_COUNTED)) labels.push(await sized(session, kind, label));
   labels.sort(byRows);
-  const smallest = labels[0];
-  if (smallest !== undefined && smallest.rows <= FEW)
-    return begin(smallest.label, walkable(smallest.label) ? 'by-key' : 'afterwards');
+  const few = labels.find(({ rows }) => rows <= FEW);
+  if (few !== undefined) return begin(few.label, walkable(few.label) ? 'by-key' : 'afterwards');
   const equality = labels.find(({ label }) => walkable(label));
-  if (equality === undefined) return alongOrder;
-  const { namespace } = query;
-  const isShorter = namespace !== undefined && (await expectedIn(session, kind, namespace)) <= equality.rows;
-  return isShorter ? alongOrder : begin(equality.label, 'by-key');
+  return equality === undefined ? alongOrder : shorterWalk(session, kind, query.namespace, equality);
+}
+
+/** Along the namespace or along the label: either walk finds the objects in the order asked for. */
+async function shorterWalk(
+  session: SqlSession,
+  { table }: KindDefinition,
+  namespace: string | undefined,
+  { label, rows }: SizedLabel,
+): Promise<ListPlan> {
+  const named = { from: `\`${table}\` WHERE \`namespace\` = ?`, key: 'uid', parameters: [namespace ?? ''] };
+  const isShorter = namespace !== undefined && (await estimate(session, named)) <= rows;
+  return isShorter ? alongOrder : begin(label, 'by-key');
 }
 
 interface SizedLabel {
@@ -85,11 +93,6 @@ async function sized(session: SqlSession, kind: KindDefinition, label: LabelRequ
 
 function byRows(one: SizedLabel, other: SizedLabel): number {
   return one.rows - other.rows;
-}
-
-/** Either walk, along the namespace or along the label, finds the objects in the order asked for. */
-function expectedIn(session: SqlSession, { table }: KindDefinition, namespace: string): Promise<number> {
-  return estimate(session, { from: `\`${table}\` WHERE \`namespace\` = ?`, key: 'uid', parameters: [namespace] });
 }
 
 function begin(label: LabelRequirement, sorted: 'by-key' | 'afterwards'): ListPlan {
