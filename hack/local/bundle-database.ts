@@ -33,7 +33,7 @@ export async function createBundleDatabase(server: DatabaseServer): Promise<Bund
     name,
     migrator,
     writer,
-    query: (sql, parameters = []) => query(server, name, sql, parameters),
+    query: (sql, parameters = []) => queryAsRoot(server, name, sql, parameters),
     drop: () =>
       administer(server, [
         `DROP DATABASE \`${name}\``,
@@ -51,7 +51,12 @@ function accountStatements({ user, password }: Account, rights: string): readonl
   return [`CREATE USER '${user}'@'%' IDENTIFIED BY '${password}'`, `GRANT ${rights} TO '${user}'@'%'`];
 }
 
-function connectionOptions(server: DatabaseServer): { host: string; port: number; user: string; password: string } {
+function connectionOptions(server: Pick<DatabaseServer, 'host' | 'port' | 'rootUser' | 'rootPassword'>): {
+  host: string;
+  port: number;
+  user: string;
+  password: string;
+} {
   return { host: server.host, port: server.port, user: server.rootUser, password: server.rootPassword };
 }
 
@@ -66,8 +71,9 @@ async function administer(server: DatabaseServer, statements: readonly string[])
   }
 }
 
-async function query(
-  server: DatabaseServer,
+/** Rows as objects. */
+export async function queryAsRoot(
+  server: Pick<DatabaseServer, 'host' | 'port' | 'rootUser' | 'rootPassword'>,
   database: string,
   sql: string,
   parameters: readonly (string | number)[],

@@ -20,6 +20,8 @@ export interface BundleServersOptions {
   readonly progress?: Progress;
   readonly flavour?: 'mysql' | 'mariadb';
   readonly signal?: AbortSignal;
+  /** In place of MySQL or MariaDB; it is disposed of with the rest. */
+  readonly database?: () => Promise<Pick<BundleServers, 'server' | 'database'>>;
   /** See DatabaseOptions. */
   readonly databaseAuthority?: Authority;
   /** See ControlPlaneOptions. */
@@ -78,11 +80,19 @@ export async function startBundleServers(
     stack.add(() => controlPlane.stop());
     return controlPlane;
   };
-  const startDatabases = async (): Promise<Databases> => {
+  const startOwn = async (): Promise<Pick<BundleServers, 'server' | 'database'>> => {
     const tls = options.databaseAuthority === undefined ? {} : { authority: options.databaseAuthority };
     const server = await startDatabase({ flavour, progress, ...interruptible, ...tls });
+    try {
+      return { server, database: await createBundleDatabase(server) };
+    } catch (error) {
+      await server.dispose();
+      throw error;
+    }
+  };
+  const startDatabases = async (): Promise<Databases> => {
+    const { server, database } = await (options.database ?? startOwn)();
     stack.add(() => server.dispose());
-    const database = await createBundleDatabase(server);
     if (server.external) stack.add(() => database.drop());
     const databaseLink = await startTcpProxy(server);
     stack.add(() => databaseLink.close());

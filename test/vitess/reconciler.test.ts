@@ -1,0 +1,102 @@
+// The whole program with a Vitess of two shards for its MySQL: what users do with kubectl, and a shard that dies meanwhile.
+import assert from 'node:assert/strict';
+import { before, describe, it } from 'node:test';
+import { queryAsRoot } from '../../hack/local/bundle-database.ts';
+import type { BundleServers } from '../../hack/local/bundle-servers.ts';
+import { SHARDED, startVitess, type VitessCluster } from '../../hack/local/vitess/cluster.ts';
+import { aManifest, Cluster, kind } from '../support/cluster.ts';
+import { eventually } from '../support/eventually.ts';
+import { useBundle } from '../support/use-bundle.ts';
+import { queryShard } from '../support/use-vitess.ts';
+
+const NS = 'sharded';
+const OBJECTS = 24;
+const model = kind('Model');
+const names = Array.from({ length: OBJECTS }, (_, index) => `model-${index}`);
+
+describe('a reconciler that stores in two shards of Vitess', () => {
+  let vitess: VitessCluster;
+  const database = async (): Promise<Pick<BundleServers, 'server' | 'database'>> => {
+    vitess = await startVitess();
+    const { host, port, mysql } = vitess;
+    // Of a vtgate that lets any user in.
+    const account = { user: 'ingester', password: 'any' };
+    const server = {
+      ...mysql,
+      host,
+      port,
+      rootUser: account.user,
+      rootPassword: account.password,
+      dispose: () => vitess.dispose(),
+    };
+    const query: BundleServers['database']['query'] = (sql, parameters = []) =>
+      queryAsRoot(server, SHARDED, sql, parameters);
+    const drop = (): Promise<void> => Promise.resolve();
+    return { server, database: { name: SHARDED, migrator: account, writer: account, query, drop } };
+  };
+  const bundle = useBundle({ database });
+  let cluster: Cluster;
+
+  const countIn = async (shard: string, table: string): Promise<number> => {
+    const [row] = await queryShard(vitess, shard, `SELECT COUNT(*) AS count FROM ${table}`);
+    return Number(row?.['count']);
+  };
+  const rowsAre = (algorithm: string, ended: 'live' | 'deleted'): Promise<unknown> =>
+    eventually(async () => {
+      const rows = await cluster.rows(model, NS);
+      const found = rows.map((row) => [row['name'], row['algorithm'], row['delete_time'] !== null]);
+      const expected = names.map((name) => [name, algorithm, ended === 'deleted']);
+      assert.deepEqual(found.toSorted(), expected.toSorted());
+    });
+
+  before(async () => {
+    cluster = new Cluster(bundle());
+    await cluster.namespace(NS);
+  });
+
+  it('has the rows of new objects in both, with their labels', async () => {
+    for (const name of names)
+      await cluster.create(
+        aManifest('Model', NS, name, {
+          metadata: { namespace: NS, name, labels: { of: name } },
+          spec: { algorithm: 'first' },
+        }),
+      );
+    await rowsAre('first', 'live');
+    for (const table of ['model', 'model_labels']) {
+      const [first = 0, second = 0] = await Promise.all(vitess.databases.shards.map((shard) => countIn(shard, table)));
+      assert.equal(first + second, OBJECTS);
+      assert.ok(first > 0 && second > 0, `${first} and ${second} of ${table}`);
+    }
+  });
+
+  it('has at a start what was changed while no reconciler ran', async () => {
+    await bundle().reconciler.stop();
+    for (const name of names) await cluster.patch(model, NS, name, { spec: { algorithm: 'second' } });
+    await bundle().reconciler.start();
+    await rowsAre('second', 'live');
+  });
+
+  it('keeps deleted objects while the shard of their rows is away, and no other, and lets them go with their last state', async () => {
+    const tablet = vitess.tablets[1];
+    await tablet?.crash();
+    for (const name of names) await cluster.patch(model, NS, name, { spec: { algorithm: 'last' } });
+    await cluster.kubectl('delete', 'models', '--all', '-n', NS, '--wait=false');
+    const away = await queryShard(vitess, vitess.databases.shards[1] ?? '', 'SELECT name FROM model');
+    const isAway = new Set(away.map((row) => String(row['name'])));
+    for (const name of names.filter((one) => !isAway.has(one))) await cluster.gone(model, NS, name);
+    for (const name of isAway)
+      assert.notEqual(await cluster.get(model, NS, name), undefined, `${name} left before its row was written`);
+    await tablet?.start();
+    for (const name of names) await cluster.gone(model, NS, name);
+    await rowsAre('last', 'deleted');
+  });
+
+  it('evicts an immutable object, whose row stays', async () => {
+    await cluster.create(aManifest('Model', NS, 'evicted', { spec: { algorithm: 'kept' } }));
+    await cluster.patch(model, NS, 'evicted', { metadata: { annotations: { 'michelangelo/Immutable': 'true' } } });
+    await cluster.gone(model, NS, 'evicted');
+    const row = await cluster.row(model, NS, 'evicted');
+    assert.deepEqual([row['algorithm'], row['delete_time'], row['evict_time'] !== null], ['kept', null, true]);
+  });
+});
