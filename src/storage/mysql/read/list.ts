@@ -61,6 +61,7 @@ async function readFitting(
   const small = await readObjects(session, kind, uids, { ...read, largest });
   const missing = isBounded ? uids.filter((uid) => !small.has(uid)) : [];
   const large = await sizesOf(session, kind, missing);
+  if (large.size === 0) return { length: uids.length, items: uids.flatMap((uid) => small.get(uid) ?? []) };
   let bytes = 0;
   const sizeOf = (uid: string): number => large.get(uid) ?? Buffer.byteLength(small.get(uid)?.json ?? '');
   const beyond = uids.findIndex((uid) => (bytes += sizeOf(uid)) > most);
