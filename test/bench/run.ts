@@ -16,6 +16,7 @@ import { syncBench } from './sync.ts';
 import { delayedSyncBench } from './sync-delayed.ts';
 import { largeSyncBench } from './sync-large.ts';
 import { tracesBench } from './traces.ts';
+import { vitessBench } from './vitess.ts';
 
 const benches: readonly Bench[] = [
   admissionBench,
@@ -30,6 +31,7 @@ const benches: readonly Bench[] = [
   replicasBench,
   scaleBench,
   tracesBench,
+  vitessBench,
 ];
 
 class TableReport implements BenchReport {
