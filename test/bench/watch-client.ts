@@ -65,6 +65,8 @@ function startPipeline(client: HttpKubeClient, events: number, reads: boolean): 
     name: 'bench',
     clock: systemClock,
     logger,
+    // A list waits until what it brought is worked on.
+    worksWhileSyncing: true,
     cacheSyncTimeoutMs: Number.POSITIVE_INFINITY,
     metrics: createMetrics().controllers.forController('bench'),
     sources: [
