@@ -8,6 +8,8 @@ export interface Account {
   readonly password: string;
 }
 
+type RootAccess = Pick<DatabaseServer, 'host' | 'port' | 'rootUser' | 'rootPassword'>;
+
 /** A database of its own on the server, with one account that changes tables and one that only writes rows. */
 export interface BundleDatabase {
   readonly name: string;
@@ -51,12 +53,7 @@ function accountStatements({ user, password }: Account, rights: string): readonl
   return [`CREATE USER '${user}'@'%' IDENTIFIED BY '${password}'`, `GRANT ${rights} TO '${user}'@'%'`];
 }
 
-function connectionOptions(server: Pick<DatabaseServer, 'host' | 'port' | 'rootUser' | 'rootPassword'>): {
-  host: string;
-  port: number;
-  user: string;
-  password: string;
-} {
+function connectionOptions(server: RootAccess): { host: string; port: number; user: string; password: string } {
   return { host: server.host, port: server.port, user: server.rootUser, password: server.rootPassword };
 }
 
@@ -73,7 +70,7 @@ async function administer(server: DatabaseServer, statements: readonly string[])
 
 /** Rows as objects. */
 export async function queryAsRoot(
-  server: Pick<DatabaseServer, 'host' | 'port' | 'rootUser' | 'rootPassword'>,
+  server: RootAccess,
   database: string,
   sql: string,
   parameters: readonly (string | number)[],
