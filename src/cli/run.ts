@@ -13,13 +13,16 @@ function exitCodeOf(error: unknown): number {
   return error instanceof CodedError ? (EXIT_CODES[error.code] ?? 1) : 1;
 }
 
-function report(error: unknown, argv: readonly string[]): void {
+/** What a container is started for. Other commands may run beside it, and are not how it ends. */
+const ofContainers: ReadonlySet<string> = new Set(['webhook', 'reconciler', 'query', 'maintenance', 'task']);
+
+function report(error: unknown, command: string | undefined): void {
   if (error instanceof CommanderError && error.exitCode === 0) return;
-  const isTask = argv.includes('task');
-  const text = isTask ? failureText(error) : plainText(error);
+  const isOfContainer = command !== undefined && ofContainers.has(command);
+  const text = isOfContainer ? failureText(error) : plainText(error);
   // Commander has printed its own by now.
   if (!(error instanceof CommanderError)) note(`ingester: ${text}\n`);
-  if (isTask) leaveTerminationMessage(text);
+  if (isOfContainer) leaveTerminationMessage(text);
 }
 
 function plainText(error: unknown): string {
@@ -32,12 +35,16 @@ export async function run(argv: readonly string[]): Promise<number> {
     note(`ingester needs Node ${WANTED_NODE}; this is ${process.version}. Start it with npm run ingester.\n`);
     return 1;
   }
+  const program = createProgram();
   try {
-    const program = createProgram();
     await program.parseAsync(argv);
     return 0;
   } catch (error) {
-    report(error, argv);
+    const names = new Set(program.commands.map((each) => each.name()));
+    report(
+      error,
+      argv.slice(2).find((word) => names.has(word)),
+    );
     return exitCodeOf(error);
   }
 }

@@ -60,6 +60,16 @@ export class LeaderElectionLostError extends CodedError {
   }
 }
 
+export class ReplicaRightsError extends CodedError {
+  constructor(namespace: string, cause: unknown) {
+    super(
+      'REPLICA_RIGHTS',
+      `this replica is to work beside others, and may not read the Leases in ${namespace}: add the component active-replicas, or let one work`,
+      { cause, retry: 'yes' },
+    );
+  }
+}
+
 export class LeaderElectionConfigError extends CodedError {
   constructor(problem: string) {
     super('LEADER_ELECTION_CONFIG', `Leader election: ${problem}`);

@@ -1,8 +1,16 @@
 // The objects that an Ingester resource owns, on real servers: what happens to what other clients do to them.
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
+import { aManifest } from '../support/cluster.ts';
 import { eventually } from '../support/eventually.ts';
-import { aSpec, INGESTER, type LifecycleCluster, type Resource, useLifecycle } from '../support/use-lifecycle.ts';
+import {
+  aSpec,
+  INGESTER,
+  type LifecycleCluster,
+  type Resource,
+  SYSTEM,
+  useLifecycle,
+} from '../support/use-lifecycle.ts';
 
 const SYNC = `${INGESTER}-sync`;
 const QUERY = `${INGESTER}-query`;
@@ -114,6 +122,36 @@ describe('the children of an Ingester resource', () => {
       assert.equal(now.filter((name) => before.includes(name)).length, 0);
     }, 120_000);
     assert.equal((await cluster.settled('1.1.0')).lifecycle?.runs, lifecycle?.runs);
+  });
+
+  it('work all at the same time where active is All and the rights are there, and one of them again afterwards', async () => {
+    const cluster = use();
+    const models = ['all-0', 'all-1', 'all-2'];
+    const stored = async (name: string): Promise<void> => {
+      const found = await cluster.bundle.database.query('SELECT uid FROM model WHERE name = ?', [name]);
+      assert.equal(found.length, 1, name);
+    };
+    const owners = async (): Promise<ReadonlySet<string>> => {
+      const path = '-o=jsonpath={range .items[*]}{.metadata.name}={.spec.holderIdentity}{"\\n"}{end}';
+      const leases = (await cluster.kubectl('get', 'leases', path)).split('\n');
+      const buckets = leases.filter((line) => line.startsWith('ingester-bucket-'));
+      return new Set(buckets.map((line) => line.split('=')[1] ?? '').filter((holder) => holder !== ''));
+    };
+    await cluster.patch({ components: { sync: { active: 'All', replicas: 2 } } });
+    await cluster.until('without the rights', ({ components }) =>
+      Boolean(components?.sync?.message?.includes('add the component active-replicas')),
+    );
+    await cluster.kubectl('apply', '-f', 'config/components/active-replicas/rbac.yaml');
+    await cluster.until('with two replicas', (status) => status.ready === '3/3');
+    await eventually(async () => assert.equal((await owners()).size, 2), 60_000);
+    await cluster.settled('1.1.0');
+    for (const name of models) await cluster.create('models', aManifest('Model', SYSTEM, name));
+    await eventually(() => Promise.all(models.map(stored)));
+    await cluster.patch({ components: { sync: { active: 'One', replicas: 1 } } });
+    await cluster.until('with one replica', (status) => status.ready === '2/2');
+    await eventually(async () => assert.equal((await owners()).size, 0), 60_000);
+    await cluster.create('models', aManifest('Model', SYSTEM, 'one'));
+    await eventually(() => stored('one'), 60_000);
   });
 
   it('stay as another client made them while the resource is suspended, and are put back afterwards', async () => {

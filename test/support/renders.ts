@@ -33,7 +33,10 @@ export const recipes: Readonly<Record<string, Recipe>> = {
     base: 'default',
     components: ['crds', 'query', 'query-certificate', 'tombstones', 'uninstall-hook', 'production'],
   },
-  'production-lifecycle': { base: 'default', components: ['query', 'query-certificate', 'lifecycle', 'production'] },
+  'production-lifecycle': {
+    base: 'default',
+    components: ['query', 'query-certificate', 'lifecycle', 'active-replicas', 'production'],
+  },
   crds: { base: 'default', components: ['crds', 'argocd', 'flux'] },
   'custom-namespace': { folder: 'config/overlays/custom-namespace' },
   kind: { folder: 'config/overlays/kind' },

@@ -206,7 +206,21 @@ export const specSchema: Group<IngesterSpec> = {
           kind: 'group',
           change: 'upgrade',
           description: 'The reconciler: copies objects to MySQL, deletes and evicts.',
-          fields: scalableFields('sync'),
+          rules: [
+            {
+              rule: "!has(self.active) || self.active != 'All' || ((!has(self.replicas) || self.replicas <= 16) && (!has(self.autoscaling) || self.autoscaling.maxReplicas <= 16))",
+              message: 'with active All there are at most 16 replicas',
+            },
+          ],
+          fields: {
+            ...scalableFields('sync'),
+            // Without a default, as suspendMode.
+            active: leaf(
+              'patch',
+              oneOf('One', 'All'),
+              'Which replicas work: one, and the others stand by (One, the default), or each on its part of the objects (All, at most 16; needs the rights of the component active-replicas).',
+            ),
+          },
         },
         query: {
           kind: 'group',

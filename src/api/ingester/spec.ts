@@ -83,7 +83,7 @@ export interface KindsSpec {
 }
 
 export interface ComponentsSpec {
-  readonly sync?: ScalableSpec;
+  readonly sync?: SyncSpec;
   readonly query?: QuerySpec;
   readonly audit?: ComponentSpec;
 }
@@ -102,6 +102,10 @@ export interface ScalableSpec extends ComponentSpec {
     readonly behavior?: JsonObject;
   };
   readonly disruptionBudget?: { readonly minAvailable?: number; readonly maxUnavailable?: number };
+}
+
+export interface SyncSpec extends ScalableSpec {
+  readonly active?: 'One' | 'All';
 }
 
 export interface QuerySpec extends ScalableSpec {

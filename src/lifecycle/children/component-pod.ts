@@ -42,7 +42,7 @@ export const componentDefinitions: Readonly<Record<ComponentName, ComponentDefin
     scalable: true,
     ports: [health],
     engine: reconcilerEngine,
-    // The lease of the plain bundle's reconcilers: only one of all of them works at a time.
+    // The leases of the plain bundle's reconcilers: no object has two of all of them work on it.
     sections: { leaderElection: { enabled: true } },
   },
   query: {

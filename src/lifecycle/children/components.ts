@@ -49,8 +49,13 @@ export function appliedHash(parent: Parent, spec: IngesterSpec, name: ComponentN
 }
 
 function configText(parent: Parent, spec: IngesterSpec, name: ComponentName): string {
-  const own = { ...sharedSections(parent.namespace), ...componentDefinitions[name].sections };
+  const own = { ...sharedSections(parent.namespace), ...sectionsOf(spec, name) };
   return JSON.stringify(configurationOf(spec, own, spec.components?.[name]?.config), undefined, 2);
+}
+
+function sectionsOf(spec: IngesterSpec, name: ComponentName): JsonObject {
+  const all = name === 'sync' && spec.components?.sync?.active === 'All';
+  return all ? { leaderElection: { enabled: true, active: 'all' } } : componentDefinitions[name].sections;
 }
 
 function configName(parent: Parent, name: ComponentName): string {
