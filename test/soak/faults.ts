@@ -1,10 +1,11 @@
 // What goes wrong while the load runs, one fault after another, each for a while.
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Bundle } from '../../hack/local/bundle.ts';
+import type { VitessCluster } from '../../hack/local/vitess/cluster.ts';
 import { backUpEtcd, repairRestored, restoreEtcd } from './etcd-backup.ts';
 import type { Fleet } from './fleet.ts';
 import type { Random } from './random.ts';
-import { refuseRows } from './refused-rows.ts';
+import { type AskDatabase, refuseRows } from './refused-rows.ts';
 import type { ShiftedClock } from './shifted-clock.ts';
 import type { Workload } from './workload.ts';
 
@@ -13,6 +14,10 @@ export interface Stage {
   readonly bundle: Bundle;
   readonly workload: Workload;
   readonly fleet: Fleet;
+  /** Where the rows are: one, or those of the shards. */
+  readonly databases: readonly AskDatabase[];
+  /** Undefined where the reconcilers store in a MySQL. */
+  readonly vitess: VitessCluster | undefined;
   /** Of the reconcilers. */
   readonly clock: ShiftedClock;
   readonly note: (text: string) => void;
@@ -167,15 +172,15 @@ const faults: readonly Fault[] = [
     name: 'MySQL refuses one row of four',
     weight: 2,
     mostMs: 10_000,
-    begin: ({ bundle }) => refuseRows(bundle, true),
-    end: ({ bundle }) => refuseRows(bundle, false),
+    begin: ({ databases }) => refuseRows(databases, true),
+    end: ({ databases }) => refuseRows(databases, false),
   },
   {
     name: 'MySQL is read-only',
     weight: 1,
     mostMs: SHORT_MS,
-    begin: ({ bundle }) => bundle.database.query('SET GLOBAL super_read_only = ON'),
-    end: ({ bundle }) => bundle.database.query('SET GLOBAL super_read_only = OFF, GLOBAL read_only = OFF'),
+    begin: ({ databases }) => databases[0]?.('SET GLOBAL super_read_only = ON') ?? nothing(),
+    end: ({ databases }) => databases[0]?.('SET GLOBAL super_read_only = OFF, GLOBAL read_only = OFF') ?? nothing(),
   },
   {
     name: 'a policy denies',
@@ -241,6 +246,40 @@ const ofFleets: readonly Fault[] = [
 ];
 let goOn: () => void = () => undefined;
 
+/** Where Vitess stands before MySQL. */
+const ofVitess: readonly Fault[] = [
+  {
+    name: 'kill a tablet',
+    weight: 3,
+    mostMs: 8000,
+    begin: async ({ vitess }, random) => {
+      const tablet = random.pick((vitess?.tablets ?? []).map((each) => [1, each] as const));
+      again = () => tablet.start();
+      await tablet.crash();
+    },
+    end: () => again(),
+  },
+  {
+    name: 'freeze a tablet',
+    weight: 2,
+    mostMs: 15_000,
+    begin: at(({ vitess }, random) => {
+      const tablet = random.pick((vitess?.tablets ?? []).map((each) => [1, each] as const));
+      goOn = () => tablet.kill('SIGCONT');
+      tablet.kill('SIGSTOP');
+    }),
+    end: at(() => goOn()),
+  },
+  {
+    name: 'kill the vtgate',
+    weight: 2,
+    mostMs: SHORT_MS,
+    begin: async ({ vitess }) => vitess?.vtgate.crash(),
+    end: async ({ vitess }) => vitess?.vtgate.start(),
+  },
+];
+let again: () => Promise<void> = nothing;
+
 /** Until `end`, a time of Date.now(); answers how often each fault came. */
 export async function injectFaults(
   stage: Stage,
@@ -248,7 +287,7 @@ export async function injectFaults(
   end: number,
 ): Promise<Readonly<Record<string, number>>> {
   const counts: Record<string, number> = {};
-  const all = stage.fleet.shares ? [...faults, ...ofFleets] : faults;
+  const all = [...faults, ...(stage.fleet.shares ? ofFleets : []), ...(stage.vitess === undefined ? [] : ofVitess)];
   for (;;) {
     await delay(1500 + random.below(2500));
     if (Date.now() >= end) return counts;

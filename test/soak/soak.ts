@@ -4,17 +4,19 @@ import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { inspect } from 'node:util';
 import type { Bundle } from '../../hack/local/bundle.ts';
+import type { VitessCluster } from '../../hack/local/vitess/cluster.ts';
 import { hasFinalizer, type KubernetesObject } from '../../src/api/object.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { HttpKubeClient } from '../../src/kube/http/http-client.ts';
 import { PooledTransport } from '../../src/kube/http/transport.ts';
 import { eventually } from '../support/eventually.ts';
+import { queryShard } from '../support/use-vitess.ts';
 import { injectFaults } from './faults.ts';
 import { Fleet } from './fleet.ts';
 import { MemoryLimits } from './memory-limits.ts';
 import { Random } from './random.ts';
-import { prepareRefusals } from './refused-rows.ts';
+import { type AskDatabase, prepareRefusals } from './refused-rows.ts';
 import type { ShiftedClock } from './shifted-clock.ts';
 import { type Known, resource, Workload } from './workload.ts';
 
@@ -23,6 +25,8 @@ export interface SoakOptions {
   readonly durationMs: number;
   /** The reconcilers; that of the bundle unless given. */
   readonly fleet?: Fleet;
+  /** What the bundle has in place of a MySQL. */
+  readonly vitess?: VitessCluster | undefined;
   /** Of the reconcilers, which were started with its environment. */
   readonly clock: ShiftedClock;
   readonly note: (text: string) => void;
@@ -46,11 +50,12 @@ const LOG_LINES = 40;
 export async function soak(bundle: Bundle, options: SoakOptions): Promise<SoakReport> {
   const { kubeconfig } = bundle.controlPlane;
   const client = new HttpKubeClient(new PooledTransport({ kubeconfig, context: '', clock: systemClock }));
-  const { fleet = new Fleet([bundle.reconciler]) } = options;
+  const { fleet = new Fleet([bundle.reconciler]), vitess } = options;
   const memory = new MemoryLimits({ webhook: [bundle.webhook], reconciler: fleet.processes });
   try {
     await bundle.kubectl('create', 'namespace', NAMESPACE);
-    await prepareRefusals(bundle);
+    const databases = databasesOf(bundle, vitess);
+    await prepareRefusals(databases);
     const workload = new Workload(client, NAMESPACE, new Random(options.seed));
     const end = Date.now() + options.durationMs;
     const workers = Array.from({ length: TOGETHER }, async () => {
@@ -60,7 +65,7 @@ export async function soak(bundle: Bundle, options: SoakOptions): Promise<SoakRe
       }
     });
     const { clock, note } = options;
-    const stage = { bundle, workload, fleet, clock, note };
+    const stage = { bundle, workload, fleet, databases, vitess, clock, note };
     const faults = await injectFaults(stage, new Random(options.seed + 1), end);
     await Promise.all(workers);
     options.note(
@@ -74,6 +79,11 @@ export async function soak(bundle: Bundle, options: SoakOptions): Promise<SoakRe
     memory.stop();
     await client.close();
   }
+}
+
+function databasesOf({ database }: Bundle, vitess: VitessCluster | undefined): readonly AskDatabase[] {
+  if (vitess === undefined) return [(sql) => database.query(sql)];
+  return vitess.databases.shards.map((name) => (sql) => queryShard(vitess, name, sql));
 }
 
 /** What the reconcilers said last about each object that something is wrong with. */

@@ -1,13 +1,13 @@
 // The whole program with a Vitess of two shards for its MySQL: what users do with kubectl, and a shard that dies meanwhile.
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
-import { queryAsRoot } from '../../hack/local/bundle-database.ts';
 import type { BundleServers } from '../../hack/local/bundle-servers.ts';
-import { SHARDED, startVitess, type VitessCluster } from '../../hack/local/vitess/cluster.ts';
+import { startVitess, type VitessCluster } from '../../hack/local/vitess/cluster.ts';
 import { aManifest, Cluster, kind } from '../support/cluster.ts';
 import { eventually } from '../support/eventually.ts';
 import { useBundle } from '../support/use-bundle.ts';
 import { queryShard } from '../support/use-vitess.ts';
+import { databaseOf } from '../support/vitess-bundle.ts';
 
 const NS = 'sharded';
 const OBJECTS = 24;
@@ -18,21 +18,7 @@ describe('a reconciler that stores in two shards of Vitess', () => {
   let vitess: VitessCluster;
   const database = async (): Promise<Pick<BundleServers, 'server' | 'database'>> => {
     vitess = await startVitess();
-    const { host, port, mysql } = vitess;
-    // Of a vtgate that lets any user in.
-    const account = { user: 'ingester', password: 'any' };
-    const server = {
-      ...mysql,
-      host,
-      port,
-      rootUser: account.user,
-      rootPassword: account.password,
-      dispose: () => vitess.dispose(),
-    };
-    const query: BundleServers['database']['query'] = (sql, parameters = []) =>
-      queryAsRoot(server, SHARDED, sql, parameters);
-    const drop = (): Promise<void> => Promise.resolve();
-    return { server, database: { name: SHARDED, migrator: account, writer: account, query, drop } };
+    return databaseOf(vitess);
   };
   const bundle = useBundle({ database });
   let cluster: Cluster;
