@@ -21,7 +21,7 @@ export class FakeApiServer implements KubeClient {
   readonly #resources = new Map<string, FakeKubeClient>();
 
   of(plural: string): FakeKubeClient {
-    const known = this.#resources.get(plural) ?? new FakeKubeClient();
+    const known = this.#resources.get(plural) ?? new FakeKubeClient(this.#resources.size);
     this.#resources.set(plural, known);
     return known;
   }

@@ -43,6 +43,13 @@ export class FakeKubeClient implements KubeClient {
   /** Told at the moment an object leaves. */
   onErase: (object: KubernetesObject) => void = () => undefined;
 
+  readonly #uids: string;
+
+  /** The number is another one for each resource of a server, so that no uid is used twice. */
+  constructor(number = 0) {
+    this.#uids = `${String(number).padStart(8, '0')}-0000-4000-8000`;
+  }
+
   /** Creates or replaces an object as another client would. */
   put(object: KubernetesObject): KubernetesObject {
     const type = this.#objects.has(objectKey(object)) ? 'MODIFIED' : 'ADDED';
@@ -126,7 +133,7 @@ export class FakeKubeClient implements KubeClient {
       this.#enter('create');
       if (plural === 'selfsubjectaccessreviews') return { ...object, status: { allowed: this.permitted } } as never;
       const sent = object as KubernetesObject;
-      const uid = `00000000-0000-4000-8000-${String(this.#version + 1).padStart(12, '0')}`;
+      const uid = `${this.#uids}-${String(this.#version + 1).padStart(12, '0')}`;
       const created = withMetadata(sent, {
         namespace,
         uid,
