@@ -1,9 +1,9 @@
 // What an Ingester may ask for and its author should know about: what costs durability or keeps deletions waiting in a
-// Production environment, and configuration that this version of the program would refuse. Never refused: another version,
+// Production environment, what does nothing, and configuration that this version of the program would refuse. Never refused: another version,
 // which the same edit may ask for, can know more.
 //
 //   CREATE, and UPDATE that brings such a setting   a warning for each
-//   another environment                             of the configuration alone
+//   another environment                             of the configuration, and of what does nothing
 import { componentNames, INGESTER_GROUP, INGESTER_KIND } from '../../src/api/ingester/spec.ts';
 import type { FieldError } from '../../src/base/errors.ts';
 import { isJsonObject, type JsonObject, valueAt } from '../../src/base/json.ts';
@@ -13,7 +13,8 @@ import type { ValidatingPolicy } from '../policy.ts';
 /** `problemsIn` says what this version would refuse in sections of a configuration file, within bounds of its own. */
 export function unwiseSettings(problemsIn: (sections: JsonObject) => readonly FieldError[]): ValidatingPolicy {
   const warningsOf = (object: JsonObject | undefined): readonly string[] => [
-    ...warningsAbout(object),
+    ...ofProduction(object),
+    ...ofAutoscaling(valueAt(object, ['spec', 'components', 'sync'])),
     ...configurationsOf(object).flatMap(([place, sections]) =>
       problemsIn(sections).map(
         ({ path, message }) => `${place}: ${path}: ${message} (in version ${programVersion()}; another may differ)`,
@@ -40,7 +41,7 @@ function configurationsOf(object: JsonObject | undefined): readonly (readonly [p
   });
 }
 
-function warningsAbout(object: JsonObject | undefined): readonly string[] {
+function ofProduction(object: JsonObject | undefined): readonly string[] {
   const environment = valueAt(object, ['spec', 'environment']) ?? 'Production';
   if (object === undefined || environment !== 'Production') return [];
   const sync = valueAt(object, ['spec', 'components', 'sync']);
@@ -52,6 +53,15 @@ function warningsAbout(object: JsonObject | undefined): readonly string[] {
       ? ['spec.lifecycle.stateMode: Stateless keeps no snapshot before a change; there is no way back from a migration']
       : []),
   ];
+}
+
+function ofAutoscaling(sync: unknown): readonly string[] {
+  const isOfStandbys = isJsonObject(valueAt(sync, ['autoscaling'])) && valueAt(sync, ['active']) !== 'All';
+  return isOfStandbys
+    ? [
+        'spec.components.sync.autoscaling: one replica works and the others stand by; set active: All for them to share the work',
+      ]
+    : [];
 }
 
 /** Defaults are filled in only inside of groups that are set. */

@@ -28,8 +28,13 @@ describe('rule unwise-settings', () => {
     ['one replica of sync', { components: { sync: { replicas: 1 } } }, /components\.sync: one replica/],
     [
       'an autoscaler that may go down to one',
-      { components: { sync: { replicas: 2, autoscaling: { maxReplicas: 3 } } } },
+      { components: { sync: { active: 'All', replicas: 2, autoscaling: { maxReplicas: 3 } } } },
       /one replica/,
+    ],
+    [
+      'an autoscaler of replicas that stand by',
+      { environment: 'Staging', components: { sync: { autoscaling: { minReplicas: 2, maxReplicas: 3 } } } },
+      /sync\.autoscaling: one replica works and the others stand by; set active: All/,
     ],
     [
       'a key of the configuration that this version does not know',
@@ -53,7 +58,7 @@ describe('rule unwise-settings', () => {
     for (const request of [
       requestFor(single, { ...single, version: '1.0.0' }),
       requestFor(several),
-      requestFor({ components: { sync: { autoscaling: { minReplicas: 2, maxReplicas: 3 } } } }),
+      requestFor({ components: { sync: { active: 'All', autoscaling: { minReplicas: 2, maxReplicas: 3 } } } }),
       requestFor({ components: { query: {} } }),
       requestFor({ ...several, config: { audit: { period: '3h' }, log: {} } }),
       requestFor({ ...single, environment: 'Staging', lifecycle: { stateMode: 'Stateless' } }),
