@@ -29,6 +29,30 @@ export function letHeapGrow(): void {
   setFlagsFromString('--heap-growing-percent=100');
 }
 
+/** Until aborted. */
+export async function keepMemoryLow(clock: Clock, signal: AbortSignal): Promise<void> {
+  await Promise.all([boundHeapGrowth(clock, signal), collectAtRest(clock, signal)]);
+}
+
+const GROWTH_PERIOD_MS = 500;
+const GROWTH_BYTES = 48 * 1024 * 1024;
+const LEAST_GROWTH = 20;
+
+/** A heap that holds the identities of many objects may not double: it grows by so many bytes until it is collected. */
+export async function boundHeapGrowth(clock: Clock, signal: AbortSignal): Promise<void> {
+  let last = 100;
+  await repeat({ clock, periodMs: GROWTH_PERIOD_MS, signal }, () => {
+    const percent = growthPercent(process.memoryUsage().heapUsed);
+    if (percent !== last) setFlagsFromString(`--heap-growing-percent=${percent}`);
+    last = percent;
+    return Promise.resolve();
+  });
+}
+
+export function growthPercent(heapBytes: number): number {
+  return Math.max(LEAST_GROWTH, Math.min(100, Math.round((100 * GROWTH_BYTES) / heapBytes)));
+}
+
 const LOOK_MS = 10_000;
 /** Of one processor: more than leases, positions and watches take. */
 const AT_REST = 0.1;

@@ -26,7 +26,7 @@ import { CurrentWork } from './current-work.ts';
 import { finalizerChecks } from './finalizer-sweep-loop.ts';
 import { runIdle } from './idle.ts';
 import { informerChecks, type Parts } from './kind-loop.ts';
-import { collectAtRest, createByteBudgets, letHeapGrow } from './memory.ts';
+import { createByteBudgets, keepMemoryLow, letHeapGrow } from './memory.ts';
 import { createStorage } from './storage.ts';
 import { lookForStranded } from './stranded.ts';
 import { createSyncParts } from './sync-parts.ts';
@@ -88,7 +88,7 @@ export async function runReconciler(configuration: Configuration, logger: Logger
   const manager = new Manager({ clock, logger, ...(elector && { election: working.electing(elector.election) }) });
   manager.add({ name: 'health', group: 'server', run: (stop) => untilAborted(stop).then(() => health.close()) });
   manager.add({ name: 'watchdog', group: 'server', run: (stop) => watchdog.run(stop) });
-  manager.add({ name: 'memory', group: 'server', run: (stop) => collectAtRest(clock, stop) });
+  manager.add({ name: 'memory', group: 'server', run: (stop) => keepMemoryLow(clock, stop) });
   manager.add(events);
   manager.add({ name: 'storage monitor', group: 'always', run: (stop) => monitor.run(stop) });
   manager.add(sameDatabase);

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { promisify } from 'node:util';
+import { growthPercent } from '../../../src/app/reconciler/memory.ts';
 
 /** How often V8 collects the whole heap while objects live long enough to leave the young generation. */
 async function majorCollections(prepare: string): Promise<number> {
@@ -33,6 +34,48 @@ describe('the heap of the reconciler', () => {
     const before = await majorCollections('');
     const after = await majorCollections(`import { letHeapGrow } from '${url}'; letHeapGrow();`);
     assert.ok(before > 2 && after > 0 && after < before, `${before} collections without, ${after} with`);
+  });
+
+  it('is collected more often where it is large, as it may not double then', async () => {
+    const url = (path: string) => JSON.stringify(new URL(`../../../src/${path}`, import.meta.url).href);
+    const collections = async (prepare: string): Promise<number> => {
+      const script = `
+        import { PerformanceObserver, constants } from 'node:perf_hooks';
+        import { setTimeout as delay } from 'node:timers/promises';
+        import { boundHeapGrowth, letHeapGrow } from ${url('app/reconciler/memory.ts')};
+        import { systemClock } from ${url('base/clock.ts')};
+        letHeapGrow();
+        ${prepare}
+        globalThis.kept = Array.from({ length: 1_500_000 }, (_, index) => ({ index, text: 'object ' + index }));
+        await delay(600);
+        let major = 0;
+        const observer = new PerformanceObserver((list) => {
+          for (const { detail } of list.getEntries()) if (detail.kind === constants.NODE_PERFORMANCE_GC_MAJOR) major += 1;
+        });
+        observer.observe({ entryTypes: ['gc'] });
+        const passing = [];
+        for (let index = 0; index < 6_000_000; index += 1) {
+          passing[index % 100_000] = { index, text: 'passing ' + index };
+          if (index % 20_000 === 0) await delay(0);
+        }
+        console.log(major);
+        process.exit(0);
+      `;
+      const args = ['--max-semi-space-size=1', '--max-old-space-size=1024', '--input-type=module', '--eval', script];
+      const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: import.meta.dirname });
+      return Number(stdout);
+    };
+    const free = await collections('');
+    const bound = await collections('void boundHeapGrowth(systemClock, new AbortController().signal);');
+    assert.ok(bound > free, `${bound} collections, ${free} without`);
+  });
+
+  it('may double while it is small, and grows by a fifth at least', () => {
+    const mib = 1024 * 1024;
+    assert.deepEqual(
+      [1, 48, 96, 1000].map((heap) => growthPercent(heap * mib)),
+      [100, 100, 50, 20],
+    );
   });
 
   for (const { does, work, becomes } of [
