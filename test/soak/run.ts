@@ -50,10 +50,10 @@ try {
   const report = await soak(bundle, { seed, durationMs: minutes * 60_000, fleet, vitess, clock, note });
   note(JSON.stringify({ seed, ...report }));
   if (report.findings.length > 0) {
-    for (const { name, logFile } of fleet.processes) {
+    for (const { name, logFile } of [...fleet.processes, bundle.controlPlane.controllerManager ?? []].flat()) {
       const kept = join(tmpdir(), `soak-${seed}-${name}.log`);
       copyFileSync(logFile, kept);
-      note(`The log of the reconciler: ${kept}`);
+      note(`The log of ${name}: ${kept}`);
     }
     process.exitCode = 1;
   }

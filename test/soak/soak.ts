@@ -43,7 +43,8 @@ export interface SoakReport {
 }
 
 export const NAMESPACE = 'soak';
-const SETTLE_MS = 120_000;
+/** Kubernetes' garbage collector, which evictions wait for, takes minutes to follow an API server that was restarted. */
+const SETTLE_MS = 240_000;
 const TOGETHER = 4;
 const LOG_LINES = 40;
 
@@ -131,9 +132,10 @@ export async function compare(bundle: Bundle, client: KubeClient, workload: Work
 }
 
 function aboutLive(object: KubernetesObject, row: Row | undefined): readonly string[] {
-  const { uid, resourceVersion, deletionTimestamp } = object.metadata;
+  const { uid, resourceVersion, deletionTimestamp, finalizers = [] } = object.metadata;
+  // What other finalizers hold waits for the controllers of Kubernetes.
   if (deletionTimestamp !== undefined)
-    return hasFinalizer(object) ? [`no wedge: ${uid} is held`] : [`${uid} is leaving`];
+    return [hasFinalizer(object) ? `no wedge: ${uid} is held` : `${uid} is leaving, held by ${finalizers.join()}`];
   if (row === undefined) return [`no forgetting: ${uid} has no row`];
   if (!hasFinalizer(object)) return [`no unguarded object: ${uid}`];
   return row.version === resourceVersion ? [] : [`stale: ${uid} is ${row.version}, not ${resourceVersion}`];
