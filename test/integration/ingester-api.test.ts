@@ -32,6 +32,11 @@ const rules: readonly (readonly [message: string, wrong: object, right: object])
     { components: { sync: { autoscaling: { minReplicas: 2, maxReplicas: 2 } } } },
   ],
   [
+    'with active All there are at most 16 replicas',
+    { components: { sync: { active: 'All', replicas: 17 } } },
+    { components: { sync: { active: 'All', replicas: 16 } } },
+  ],
+  [
     'set exactly one of minAvailable and maxUnavailable',
     { components: { sync: { disruptionBudget: { minAvailable: 1, maxUnavailable: 1 } } } },
     { components: { sync: { disruptionBudget: { minAvailable: 1 } } } },
