@@ -50,6 +50,10 @@ export interface VitessCluster {
   readonly vtgate: ServerProcess;
   /** In the order of `databases`, the unsharded one last. */
   readonly tablets: readonly ServerProcess[];
+  /** Runs a command of vtctldclient and answers its output. */
+  readonly control: (...args: readonly string[]) => Promise<string>;
+  /** Adds an empty shard to the sharded keyspace, such as `-40`, with a tablet of its own. */
+  readonly addShard: (range: string, database: string) => Promise<void>;
   dispose(): Promise<void>;
 }
 
@@ -97,21 +101,31 @@ async function start(
 ): Promise<Omit<VitessCluster, 'dispose'>> {
   const mysql = await startMysql(place);
   const topology = await startTopology(place, etcd);
-  const control = controlOf(place, topology);
+  const control = controlOf(place, await startVtctld(place, topology));
   await control('AddCellInfo', '--root', `/vitess/${cell}`, '--server-address', topology.address, cell);
   await control('CreateKeyspace', '--durability-policy=none', SHARDED);
   await control('CreateKeyspace', '--durability-policy=none', '--sidecar-db-name', '_vt_global', UNSHARDED);
   const tablets: ServerProcess[] = [];
-  for (const [index, shard] of shards.entries())
+  const addTablet = async (shard: Shard): Promise<string> => {
+    const index = tablets.length;
     tablets.push(await startTablet(place, { topology, mysql, shard, index, transactionSeconds }));
-  for (const index of shards.keys()) await control('TabletExternallyReparented', `${cell}-${index + 1}`);
+    return `${cell}-${index + 1}`;
+  };
+  const names: string[] = [];
+  for (const shard of shards) names.push(await addTablet(shard));
+  for (const name of names) await untilDone(control, 'TabletExternallyReparented', name);
   const shipped = join(root, 'schema/vitess');
   for (const keyspace of [SHARDED, UNSHARDED])
-    await control('ApplyVSchema', '--vschema-file', join(shipped, `${keyspace}.vschema.json`), keyspace);
-  await control('ApplyRoutingRules', '--rules-file', join(shipped, 'routing-rules.json'));
+    await untilDone(control, 'ApplyVSchema', '--vschema-file', join(shipped, `${keyspace}.vschema.json`), keyspace);
+  await untilDone(control, 'ApplyRoutingRules', '--rules-file', join(shipped, 'routing-rules.json'));
   const { vtgate, port } = await startVtgate(place, topology);
   const [first = '', second = '', unsharded = ''] = shards.map(({ database }) => database);
-  return { host, port, mysql, databases: { shards: [first, second], unsharded }, vtgate, tablets };
+  const addShard = async (range: string, database: string): Promise<void> => {
+    const shard = { keyspace: SHARDED, range, database };
+    await createDatabases(mysql, [shard]);
+    await untilDone(control, 'TabletExternallyReparented', await addTablet(shard));
+  };
+  return { host, port, mysql, databases: { shards: [first, second], unsharded }, vtgate, tablets, control, addShard };
 }
 
 async function startMysql({ started, directory, preparation }: Place): Promise<DatabaseServer> {
@@ -120,11 +134,17 @@ async function startMysql({ started, directory, preparation }: Place): Promise<D
   const place = { parentDirectory: directory, authority: undefined, settings };
   const mysql = await startLocalDatabase(programs, place, preparation);
   started.push({ stop: () => mysql.dispose() });
-  const { port, rootUser: user, rootPassword: password } = mysql;
-  const connection = await createConnection({ host, port, user, password });
-  for (const { database } of shards) await connection.query(`CREATE DATABASE ${database} CHARACTER SET utf8mb4`);
-  await connection.end();
+  await createDatabases(mysql, shards);
   return mysql;
+}
+
+async function createDatabases(
+  { port, rootUser: user, rootPassword: password }: DatabaseServer,
+  of: readonly Shard[],
+): Promise<void> {
+  const connection = await createConnection({ host, port, user, password });
+  for (const { database } of of) await connection.query(`CREATE DATABASE ${database} CHARACTER SET utf8mb4`);
+  await connection.end();
 }
 
 interface Topology {
@@ -157,22 +177,49 @@ async function startTopology(place: Place, command: string): Promise<Topology> {
   return { address, flags };
 }
 
-type Control = (...args: readonly string[]) => Promise<void>;
+type Control = VitessCluster['control'];
 
-function controlOf({ programs, directory, reaper, preparation }: Place, { flags }: Topology): Control {
+/** Answers its address. */
+async function startVtctld(place: Place, topology: Topology): Promise<string> {
+  const [web, grpc] = [await freePort(), await freePort()];
+  const args = [
+    ...topology.flags,
+    `--cell=${cell}`,
+    `--port=${web}`,
+    `--grpc-port=${grpc}`,
+    `--bind-address=${host}`,
+    `--grpc-bind-address=${host}`,
+    '--service-map=grpc-vtctl,grpc-vtctld',
+  ];
+  const ready = (): Promise<boolean> => answers(`http://${host}:${web}/debug/status`);
+  await runVitess(place, { name: 'vtctld', program: 'vtctld', args, ready });
+  return `${host}:${grpc}`;
+}
+
+function controlOf({ programs, directory, reaper, preparation }: Place, server: string): Control {
   return async (...args) => {
-    const command = [...unprivileged(), join(programs, 'vtctldclient'), '--server=internal', ...flags, ...args];
+    const command = [...unprivileged(), join(programs, 'vtctldclient'), `--server=${server}`, ...args];
     const [program = '', ...rest] = command;
-    const tried = async (): Promise<string> => {
-      const options = { cwd: directory, reaper, signal: preparation.signal };
-      const { code, stderr } = await runCommand(program, rest, options);
-      return code === 0 ? '' : stderr;
-    };
-    // A tablet is in the topology before it answers.
-    let last = '';
-    const done = await waitUntil(async () => (last = await tried()) === '', { timeoutMs: STARTING_MS });
-    if (!done) throw new CodedError('LOCAL_SERVER_START', `vtctldclient ${args.join(' ')}: ${last}`);
+    const options = { cwd: directory, reaper, signal: preparation.signal };
+    const { code, stdout, stderr } = await runCommand(program, rest, options);
+    if (code !== 0) throw new CodedError('LOCAL_SERVER_START', `vtctldclient ${args.join(' ')}: ${stderr}`);
+    return stdout;
   };
+}
+
+/** A tablet is in the topology before it answers. */
+async function untilDone(control: Control, ...args: readonly string[]): Promise<void> {
+  let last: unknown;
+  const tried = async (): Promise<boolean> => {
+    try {
+      await control(...args);
+      return true;
+    } catch (error) {
+      last = error;
+      return false;
+    }
+  };
+  if (!(await waitUntil(tried, { timeoutMs: STARTING_MS }))) throw last;
 }
 
 interface Tablet {

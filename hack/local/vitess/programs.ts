@@ -4,7 +4,7 @@ const COMMANDS = 'vitess.io/vitess/go/cmd';
 
 /** What "npm run vitess" needs: ten minutes to build. */
 export const vitessPrograms: GoPrograms = {
-  what: "Vitess' vtgate, vttablet and vtctldclient",
+  what: "Vitess' vtgate, vttablet, vtctld and vtctldclient",
   folder: 'vitess',
-  packages: ['vtgate', 'vttablet', 'vtctldclient'].map((name) => `${COMMANDS}/${name}`),
+  packages: ['vtgate', 'vttablet', 'vtctld', 'vtctldclient'].map((name) => `${COMMANDS}/${name}`),
 };
