@@ -17,6 +17,13 @@ describe('the checksum of a migration', () => {
     assert.equal(parseMigration('0001-x', TEXT, 'snake_case').checksum, before);
   });
 
+  it('is the same for a column that says the collation of its table itself, as those of before did not', () => {
+    const text = TEXT.replace('INT', 'VARCHAR(64) NOT NULL');
+    const explicit = text.replace('(64)', '(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin');
+    assert.notEqual(text, explicit);
+    assert.equal(parseMigration('0001-x', explicit).checksum, parseMigration('0001-x', text).checksum);
+  });
+
   for (const [from, to] of [
     ['DO 1', 'DO 2'],
     ['`uid` INT', '`uid` BIGINT'],
