@@ -43,7 +43,7 @@ export interface SoakReport {
 }
 
 export const NAMESPACE = 'soak';
-/** Kubernetes' garbage collector, which evictions wait for, takes minutes to follow an API server that was restarted. */
+/** Evictions also wait for Kubernetes' garbage collector, which has to follow an API server that was restarted. */
 const SETTLE_MS = 240_000;
 const TOGETHER = 4;
 const LOG_LINES = 40;

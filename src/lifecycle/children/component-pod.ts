@@ -42,7 +42,7 @@ export const componentDefinitions: Readonly<Record<ComponentName, ComponentDefin
     scalable: true,
     ports: [health],
     engine: reconcilerEngine,
-    // The leases of the plain bundle's reconcilers: no object has two of all of them work on it.
+    // With the leases of the plain bundle's reconcilers, so that no two of all of them work on one object.
     sections: { leaderElection: { enabled: true } },
   },
   query: {
