@@ -6,6 +6,7 @@ import type { Logger } from '../../base/logger.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { isKubeError } from '../../kube/errors.ts';
 import { leases } from '../../kube/resources.ts';
+import { ReplicaRightsError } from '../errors.ts';
 import { defaultTimes } from '../leader-elector.ts';
 import { type LeaseRecord, leaseWith, microTime } from '../lease.ts';
 import { allBuckets, targetOf } from './buckets.ts';
@@ -31,6 +32,19 @@ export interface ClaimsOptions {
   readonly leaderLease: string;
   readonly clock: Clock;
   readonly logger: Logger;
+}
+
+/** Without them a replica would wait for them for ever, and nothing but its log would say so. */
+export async function demandRights(
+  { client, namespace }: { readonly client: Pick<KubeClient, 'list'>; readonly namespace: string },
+  signal: AbortSignal,
+): Promise<void> {
+  try {
+    await client.list(leases, { namespace, limit: 1 }, signal);
+  } catch (error) {
+    if (isKubeError(error, 'Forbidden')) throw new ReplicaRightsError(namespace, error);
+    // The informer asks again, and says why there is no answer.
+  }
 }
 
 const { leaseDurationMs } = defaultTimes;

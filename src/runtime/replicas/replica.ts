@@ -15,11 +15,10 @@ import { isAborted, onAbort } from '../../base/abort.ts';
 import { type Clock, sleep, within } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import { isKubeError } from '../../kube/errors.ts';
 import { Informer } from '../../kube/informer.ts';
 import { leases } from '../../kube/resources.ts';
 import { IdentityStore } from '../../kube/store.ts';
-import { LeaderElectionLostError, ReplicaRightsError } from '../errors.ts';
+import { LeaderElectionLostError } from '../errors.ts';
 import { LeaderElector, type LeaderElectorOptions } from '../leader-elector.ts';
 import type { Election } from '../manager.ts';
 import { BUCKETS, bucketOf } from './buckets.ts';
@@ -30,6 +29,7 @@ import {
   clearLease,
   countUnowned,
   deadSlots,
+  demandRights,
   freeSlots,
   giveBucket,
   holdersOf,
@@ -201,7 +201,7 @@ export class Replica {
 
   /** Until aborted. Throws LeaderElectionLostError as soon as another may work, and what `serve` throws. */
   async run(signal: AbortSignal): Promise<void> {
-    await this.#demandRights(signal);
+    await demandRights(this.#options, signal);
     const over = new AbortController();
     void this.#informer.run(over.signal);
     const [burying, naming] = [this.#bury(over.signal), this.#nameLeader(signal)];
@@ -220,17 +220,6 @@ export class Replica {
       this.#options.onBuckets?.(0);
     }
     await Promise.all([burying, naming]);
-  }
-
-  /** Without them it would wait for them for ever, and nothing but its log would say so. */
-  async #demandRights(signal: AbortSignal): Promise<void> {
-    const { client, namespace } = this.#options;
-    try {
-      await client.list(leases, { namespace, limit: 1 }, signal);
-    } catch (error) {
-      if (isKubeError(error, 'Forbidden')) throw new ReplicaRightsError(namespace, error);
-      // The informer asks again, and says why there is no answer.
-    }
   }
 
   /** Undefined when stopped before there was one. */
