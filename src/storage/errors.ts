@@ -10,6 +10,26 @@ export class StorageUnavailableError extends CodedError {
   }
 }
 
+/** One shard of several is away, or does not answer. Rows of the others can be written. */
+export class ShardUnavailableError extends StorageUnavailableError {
+  readonly #what: string;
+  /** Its range of keyspace ids, such as `-80`. */
+  readonly shard: string;
+  /** Of objects on other shards that are not written without an answer of this one. */
+  readonly uids: ReadonlySet<string>;
+
+  constructor(what: string, shard: string, uids: ReadonlySet<string> = new Set()) {
+    super(`${what}, from the shard ${shard}`, undefined);
+    this.#what = what;
+    this.shard = shard;
+    this.uids = uids;
+  }
+
+  keeping(uids: Iterable<string>): ShardUnavailableError {
+    return new ShardUnavailableError(this.#what, this.shard, new Set(uids));
+  }
+}
+
 /** Wrong user or password, or the user may not use the database, which may be that of snapshots. */
 export class StorageAccessDeniedError extends CodedError {
   constructor(what: string) {

@@ -2,11 +2,14 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
+import type { ServerProcess } from '../../hack/local/server-process.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import { closeGate, passGate, passing } from '../../src/storage/mysql/gate.ts';
 import { MysqlPool } from '../../src/storage/mysql/pool.ts';
+import { isOnShard } from '../../src/storage/mysql/store/shards-away.ts';
 import { cloneDatabase } from '../../src/storage/mysql/tasks/clone.ts';
 import { listSnapshots } from '../../src/storage/mysql/tasks/snapshot.ts';
+import type { ObjectRow } from '../../src/storage/row.ts';
 import { eventually } from '../support/eventually.ts';
 import { migrationOptions } from '../support/migrations.ts';
 import { aModelRow, modelKind } from '../support/objects.ts';
@@ -48,6 +51,59 @@ describe('writes to two shards', () => {
         const stored = await storage.getById(modelKind, uid);
         assert.deepEqual({ ...stored?.labels }, labels, uid);
       }
+    });
+  }
+
+  for (const { what, end, back, longestMs } of [
+    {
+      what: 'was killed',
+      end: (tablet: ServerProcess) => tablet.crash(),
+      back: (tablet: ServerProcess) => tablet.start(),
+      longestMs: 3000,
+    },
+    {
+      what: 'is silent',
+      end: (tablet: ServerProcess) => tablet.kill('SIGSTOP'),
+      back: (tablet: ServerProcess) => tablet.kill('SIGCONT'),
+      // vtgate takes 20 seconds to notice it.
+      longestMs: 25_000,
+    },
+  ] as const) {
+    it(`change objects on the shard that is there while the tablet of the other ${what}, which costs time once`, async () => {
+      const { storage, cluster } = vitess();
+      const tablet = cluster.tablets[1];
+      assert.ok(tablet !== undefined);
+      /** The uids of what is refused, and how long it takes. */
+      const store = async (rows: readonly ObjectRow[]): Promise<readonly [readonly string[], number]> => {
+        const startedMs = performance.now();
+        const outcomes = await Promise.allSettled(rows.map((row) => storage.upsert(row)));
+        const refused = rows.filter((_, index) => outcomes[index]?.status === 'rejected');
+        return [refused.map(({ uid }) => uid), performance.now() - startedMs];
+      };
+      const isOfTheOther = ({ uid }: ObjectRow): boolean => isOnShard('80-', uid);
+      const known = objects(`known-${what.replaceAll(' ', '-')}`, 64);
+      const created = objects(`new-${what.replaceAll(' ', '-')}`, 8);
+      const changed = (resourceVersion: string): readonly ObjectRow[] =>
+        known.map((row) => ({ ...row, resourceVersion }));
+      await eventually(async () => assert.deepEqual((await store(known))[0], []));
+      await end(tablet);
+      try {
+        const [first, firstMs] = await store([...changed('200'), ...created]);
+        assert.deepEqual(
+          first,
+          [...known.filter(isOfTheOther), ...created].map(({ uid }) => uid),
+        );
+        assert.ok(firstMs < longestMs, `${firstMs} ms`);
+        const [second, secondMs] = await store([...changed('300'), ...created]);
+        assert.deepEqual(second, first);
+        assert.ok(secondMs < 1000, `${secondMs} ms`);
+      } finally {
+        await back(tablet);
+      }
+      await eventually(async () => assert.deepEqual((await store([...changed('300'), ...created]))[0], []));
+      const there = await queryShard(cluster, cluster.databases.shards[1] ?? '', 'SELECT uid FROM model');
+      const uids = new Set(there.map((row) => String(row['uid'])));
+      for (const row of [...known, ...created]) assert.equal(uids.has(row.uid), isOfTheOther(row), row.uid);
     });
   }
 

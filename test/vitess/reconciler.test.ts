@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
 import type { BundleServers } from '../../hack/local/bundle-servers.ts';
+import { probe } from '../../hack/local/role-process.ts';
 import { startVitess, type VitessCluster } from '../../hack/local/vitess/cluster.ts';
 import { aManifest, Cluster, kind } from '../support/cluster.ts';
 import { eventually } from '../support/eventually.ts';
@@ -11,6 +12,8 @@ import { databaseOf } from '../support/vitess-bundle.ts';
 
 const NS = 'sharded';
 const OBJECTS = 24;
+/** Of what must not wait for a shard that is away, nor for long after its return. */
+const SOON_MS = 15_000;
 const model = kind('Model');
 const names = Array.from({ length: OBJECTS }, (_, index) => `model-${index}`);
 
@@ -70,11 +73,23 @@ describe('a reconciler that stores in two shards of Vitess', () => {
     await cluster.kubectl('delete', 'models', '--all', '-n', NS, '--wait=false');
     const away = await queryShard(vitess, vitess.databases.shards[1] ?? '', 'SELECT name FROM model');
     const isAway = new Set(away.map((row) => String(row['name'])));
-    for (const name of names.filter((one) => !isAway.has(one))) await cluster.gone(model, NS, name);
-    for (const name of isAway)
-      assert.notEqual(await cluster.get(model, NS, name), undefined, `${name} left before its row was written`);
+    const others = names.filter((name) => !isAway.has(name));
+    const left = async (): Promise<readonly string[]> => {
+      const printed = await cluster.kubectl('get', 'models', '-n', NS, '-o', 'name');
+      return printed
+        .trim()
+        .split('\n')
+        .map((name) => name.replace(/.*\//, ''))
+        .sort();
+    };
+    await eventually(async () => assert.deepEqual(await left(), [...isAway].sort()), SOON_MS);
+    assert.notEqual(others.length, 0);
+    await eventually(async () => {
+      const { body } = await probe(bundle().reconcilerHealthPort, '/readyz');
+      assert.match(body, /from the shard 80-/);
+    }, SOON_MS);
     await tablet?.start();
-    for (const name of names) await cluster.gone(model, NS, name);
+    await eventually(async () => assert.deepEqual(await left(), ['']), SOON_MS);
     await rowsAre('last', 'deleted');
   });
 

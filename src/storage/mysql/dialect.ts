@@ -162,6 +162,12 @@ export function isShardAway(text: string): boolean {
 const SHARD_AWAY =
   /no healthy tablet|VT15001|VT09032|VT09031|VT14\d{3}|code = (?:Unavailable|ClusterEvent)|Code: (?:UNAVAILABLE|CLUSTER_EVENT)|not[ _]serving|is not serving|cluster event|reparent|being resharded|denied tables|connection (?:refused|reset|error)|error reading from server|connection is closing|vttablet: .*(?:EOF|shutting down)/i;
 
+/** The shard of several that an error comes from, as the range of keyspace ids that is its name. */
+export function shardIn(text: string): string | undefined {
+  const [, shard] = /target: [^\s.]+\.([0-9a-f]*-[0-9a-f]*)\./.exec(text) ?? [];
+  return shard === '-' ? undefined : shard;
+}
+
 /** Whether an interrupted statement was one of too many rows, which is no better the next time. */
 export function isTooManyRows(text: string): boolean {
   return /row count exceeded/i.test(text);

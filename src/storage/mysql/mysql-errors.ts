@@ -1,6 +1,7 @@
 import { CodedError, messageOf } from '../../base/errors.ts';
 import {
   RowRefusedError,
+  ShardUnavailableError,
   StorageAccessDeniedError,
   StorageContentionError,
   StorageDatabaseMissingError,
@@ -12,12 +13,15 @@ import {
 } from '../errors.ts';
 import type { MysqlAccess } from './access.ts';
 import { NoAnswer } from './deadline.ts';
-import { isShardAway, isTooManyRows } from './dialect.ts';
+import { isShardAway, isTooManyRows, shardIn } from './dialect.ts';
 
 /** `text` is the server's, which may hold a value of a row. */
 type Translation = (what: string, cause: unknown, database: string, text: string) => CodedError;
 
-const unavailable: Translation = (what, cause) => new StorageUnavailableError(what, cause);
+const unavailable: Translation = (what, cause, _database, text) => {
+  const shard = shardIn(text);
+  return shard === undefined ? new StorageUnavailableError(what, cause) : new ShardUnavailableError(what, shard);
+};
 const refused: Translation = (what) => new RowRefusedError(what);
 const contention: Translation = (what, cause) => new StorageContentionError(what, cause);
 const accessDenied: Translation = (what) => new StorageAccessDeniedError(what);
@@ -126,6 +130,15 @@ export function translateMysqlError(error: unknown, server: Server, section: 'my
   const what = describe(driver);
   if (translation !== undefined) return translation(what, undefined, server.database, driver.sqlMessage);
   return new StorageFailureError(what, undefined);
+}
+
+/** The error for what the driver threw where it says that one shard of several is away. */
+export function shardUnavailable(error: unknown): ShardUnavailableError | undefined {
+  const driver = error as DriverError;
+  if (driver.sqlMessage === undefined || driver.errno === undefined) return undefined;
+  const translation = translationByNumber.get(driver.errno);
+  const translated = translation?.(describe(driver), undefined, '', driver.sqlMessage);
+  return translated instanceof ShardUnavailableError ? translated : undefined;
 }
 
 /** Whether the way to the server is at fault, and not the server or this program: only that is waited for as an outage. */

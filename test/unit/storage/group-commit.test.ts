@@ -2,10 +2,16 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { systemClock } from '../../../src/base/clock.ts';
-import { RowsHeldError, StorageContentionError, StorageProgramError } from '../../../src/storage/errors.ts';
+import {
+  RowsHeldError,
+  ShardUnavailableError,
+  StorageContentionError,
+  StorageProgramError,
+} from '../../../src/storage/errors.ts';
 import type { WriteOutcome } from '../../../src/storage/metadata-storage.ts';
 import { GroupCommit } from '../../../src/storage/mysql/store/group-commit.ts';
 import { pendingWrite } from '../../../src/storage/mysql/store/pending-write.ts';
+import { isOnShard, ShardsAway } from '../../../src/storage/mysql/store/shards-away.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { aModelRow, kindNamed } from '../../support/objects.ts';
 
@@ -20,6 +26,7 @@ const settings = {
   spacingMs: 0,
   queueBytes: Infinity,
   clock: systemClock,
+  shards: new ShardsAway(systemClock),
 };
 
 describe('GroupCommit', () => {
@@ -118,5 +125,75 @@ describe('GroupCommit', () => {
       'uid-1',
     ]);
     await commits.close();
+  });
+
+  describe('with a shard that is away', () => {
+    const shard = '80-';
+    const uids = Array.from({ length: 32 }, (_, index) => index);
+    const ofShard = uids.filter((index) => isOnShard(shard, `uid-${index}`));
+    const ofOthers = uids.filter((index) => !ofShard.includes(index));
+    const away = new ShardUnavailableError('ER_UNKNOWN_ERROR 1105', shard);
+    const setUp = (failure: Error = away) => {
+      const clock = new FakeClock();
+      const shards = new ShardsAway(clock);
+      const state = { isAway: true, batches: [] as string[][] };
+      const commits = new GroupCommit({
+        ...settings,
+        lanes: 2,
+        clock,
+        shards,
+        commit: (writes) => {
+          const names = writes.map(({ row }) => row.uid);
+          state.batches.push(names);
+          if (state.isAway && names.some((uid) => isOnShard(shard, uid))) return Promise.reject(failure);
+          for (const uid of names) shards.answered(uid);
+          return Promise.resolve(writes.map((): WriteOutcome => 'inserted'));
+        },
+      });
+      const failed = async (indexes: readonly number[]): Promise<readonly number[]> => {
+        const outcomes = await Promise.allSettled(indexes.map((index) => commits.submit(write(index))));
+        return indexes.filter((_, at) => outcomes[at]?.status === 'rejected');
+      };
+      return { clock, state, shards, commits, failed };
+    };
+
+    it('writes the rows of the others in the same moment, and asks once a second whether it is back', async () => {
+      const { clock, state, commits, failed } = setUp();
+      assert.deepEqual(await failed(uids), ofShard);
+      assert.deepEqual(state.batches.length, 2);
+      assert.deepEqual(await failed(ofShard), ofShard);
+      assert.deepEqual(state.batches.length, 2, 'none was asked for in the same second');
+      await clock.advance(1000);
+      state.isAway = false;
+      assert.deepEqual(await failed(ofShard), ofShard.slice(1), 'one asks');
+      assert.deepEqual(await failed(uids), []);
+      await commits.close();
+    });
+
+    it('writes its rows again at once when a check says that every shard answers', async () => {
+      const { state, shards, commits, failed } = setUp();
+      assert.deepEqual(await failed(uids), ofShard);
+      state.isAway = false;
+      shards.answered();
+      assert.deepEqual(await failed(uids), []);
+      await commits.close();
+    });
+
+    it('changes rows of the others that share a transaction with an object that needs every shard', async () => {
+      const { commits, shards, failed } = setUp(away.keeping(['uid-0']));
+      assert.deepEqual(
+        await failed(uids),
+        uids.filter((index) => index === 0 || ofShard.includes(index)),
+      );
+      assert.equal(shards.any(), undefined, 'one that is refused without asking says nothing new of the shard');
+      await commits.close();
+    });
+
+    it('tells every writer when the shard that is named has none of the rows', async () => {
+      const { commits, failed } = setUp(new ShardUnavailableError('ER_UNKNOWN_ERROR 1105', 'c0-c0'));
+      assert.deepEqual(await failed(uids), uids);
+      assert.notEqual(ofOthers.length, 0);
+      await commits.close();
+    });
   });
 });

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { ShardUnavailableError, StorageUnavailableError } from '../../../src/storage/errors.ts';
 import { NoAnswer } from '../../../src/storage/mysql/deadline.ts';
 import { translateMysqlError } from '../../../src/storage/mysql/mysql-errors.ts';
 import { isOutage } from '../../../src/sync/flows/outage-policy.ts';
@@ -44,6 +45,20 @@ describe('translateMysqlError', () => {
     const refused = fromServer(1044, "Access denied for user 'm'@'%' to database 'the_snapshots'");
     const { message } = translateMysqlError(refused, server);
     assert.match(message, /Grant the user the rights on the database "the_snapshots"\.$/);
+  });
+
+  it('names the shard of several that is away, and none where the keyspace has one', () => {
+    const of = (target: string): unknown =>
+      translateMysqlError(
+        fromServer(1105, `target: ${target}.primary: no healthy tablet available for 'keyspace:"..."'`),
+        server,
+      );
+    const named = of('michelangelo.40-80');
+    assert.ok(named instanceof ShardUnavailableError);
+    assert.deepEqual([named.code, named.shard], ['STORAGE_UNAVAILABLE', '40-80']);
+    assert.match(named.message, /from the shard 40-80/);
+    assert.ok(of('michelangelo_global.-') instanceof StorageUnavailableError);
+    assert.ok(!(of('michelangelo_global.-') instanceof ShardUnavailableError));
   });
 
   it('takes a failure of the connection to the server for an outage', () => {

@@ -17,6 +17,7 @@ import { toSqlTime } from '../sql-time.ts';
 import { addPairs, type PairChange, writePairs } from './pair-writer.ts';
 import { type PendingWrite, parametersFor } from './pending-write.ts';
 import { type LockedRows, lockRows, type Placed, place } from './placement.ts';
+import type { ShardsAway } from './shards-away.ts';
 
 const MAIN_ROWS = 64;
 
@@ -25,6 +26,8 @@ export interface BatchOptions {
   readonly naming?: TableNaming;
   /** Told of each new row that could not have the key it was to have. */
   readonly onTaken?: (write: PendingWrite, key: string) => void;
+  /** New objects are not asked for while one of them is away. */
+  readonly shards?: ShardsAway;
   /** Asked once the rows are locked: the time of the write, as readers of the change feed see it. */
   readonly now: () => string;
   /** Whether it may have been written before, at a time that is not known: then its row gets the time of now. */
@@ -37,7 +40,7 @@ export interface BatchOptions {
 export async function writeBatch(
   session: SqlSession,
   writes: readonly PendingWrite[],
-  { naming, onTaken, now, isRepeated = () => false }: BatchOptions,
+  { naming, onTaken, shards, now, isRepeated = () => false }: BatchOptions,
 ): Promise<readonly WriteOutcome[]> {
   const outcomes = new Map<PendingWrite, WriteOutcome>();
   const byKind = [...Map.groupBy(writes, ({ row }) => row.kind)].sort(([left], [right]) =>
@@ -51,7 +54,7 @@ export async function writeBatch(
   for (const [kind, ofKind] of byKind) {
     const sorted = ofKind.toSorted((left, right) => compare(left.row.uid, right.row.uid));
     const named = (await naming?.of(session, kind)) ?? kind;
-    locked.push({ kind: named, writes: sorted, rows: await lockRows(session, named, sorted) });
+    locked.push({ kind: named, writes: sorted, rows: await lockRows(session, named, sorted, shards) });
   }
   for (const { kind: named, writes: sorted, rows } of locked) {
     const placed = await place(session, named, sorted, rows);

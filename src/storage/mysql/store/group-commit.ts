@@ -5,7 +5,7 @@
 // for a short time. That also covers the commit whose answer was lost, because a write that is already there is
 // `unchanged`. A batch that fails because of its content is cut in halves until the one row that the server refuses is
 // alone; only its caller sees the error. A batch that waits for rows which a foreign transaction keeps locked goes on
-// without them.
+// without them, and so does one with rows of a shard that is away.
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { backoffMs } from '../../../base/backoff.ts';
 import { type Clock, sleep } from '../../../base/clock.ts';
@@ -14,6 +14,7 @@ import {
   GateMovedError,
   RowRefusedError,
   RowsHeldError,
+  ShardUnavailableError,
   StorageContentionError,
   StorageFailureError,
   StorageProgramError,
@@ -21,6 +22,7 @@ import {
 } from '../../errors.ts';
 import type { WriteOutcome } from '../../metadata-storage.ts';
 import type { PendingWrite } from './pending-write.ts';
+import { isOnShard, type ShardsAway } from './shards-away.ts';
 import { type BatchLimits, type Entry, WriteQueue } from './write-queue.ts';
 
 export interface GroupCommitOptions {
@@ -39,6 +41,8 @@ export interface GroupCommitOptions {
   /** Bytes of writes that are queued or under way; callers beyond it wait. */
   readonly queueBytes: number;
   readonly clock: Clock;
+  /** Told of those that fail; the transaction tells of those that answer. */
+  readonly shards: ShardsAway;
 }
 
 const RESOLVED_AT_ONCE = 16;
@@ -82,9 +86,12 @@ export class GroupCommit {
   submit(write: PendingWrite): Promise<WriteOutcome> {
     if (this.#closed.signal.aborted)
       return Promise.reject(new StorageUnavailableError('it is being closed', undefined));
+    const away = this.#options.shards.of(rowsOf(write));
+    if (away instanceof ShardUnavailableError) return Promise.reject(away);
     return new Promise((resolve, reject) => {
       const key = keyOf(write);
-      this.#queue.add({ key, bytes: write.bytes, apart: this.#goesApart(key, write), write, resolve, reject });
+      const apart = away !== undefined || this.#goesApart(key, write);
+      this.#queue.add({ key, bytes: write.bytes, apart, write, resolve, reject });
       this.#schedule();
     });
   }
@@ -158,14 +165,28 @@ export class GroupCommit {
       const outcomes = await this.#commitWithRetries(entries.map(({ write }) => write));
       await this.#resolve(entries, outcomes);
     } catch (error) {
-      const { failed, again } =
-        error instanceof RowsHeldError ? this.#withoutHeld(entries, error) : split(entries, error);
+      const { failed, again } = this.#split(entries, error);
       for (const entry of failed) {
         this.#queue.settle(entry);
         entry.reject(error);
       }
       for (const part of again) await this.#commit(part);
     }
+  }
+
+  #split(entries: readonly WriteEntry[], error: unknown): Parts {
+    if (error instanceof RowsHeldError) return this.#withoutHeld(entries, error);
+    if (error instanceof ShardUnavailableError) return this.#withoutAway(entries, error);
+    return split(entries, error);
+  }
+
+  #withoutAway(entries: readonly WriteEntry[], error: ShardUnavailableError): Parts {
+    if (error.uids.size === 0) this.#options.shards.failed(error);
+    const waiting = entries.filter(({ write }) => waitsFor(write, error));
+    const others = entries.filter(({ write }) => !waitsFor(write, error));
+    return waiting.length === 0
+      ? { failed: entries, again: [] }
+      : { failed: waiting, again: others.length === 0 ? [] : [others] };
   }
 
   #goesApart(key: string, { labels, annotations }: PendingWrite): boolean {
@@ -211,7 +232,7 @@ export class GroupCommit {
         return await commit(writes);
       } catch (error) {
         const inTime = clock.monotonicMs() - started < RETRY_BUDGET_MS && !this.#closed.signal.aborted;
-        if (!passing(error) || attempt === TRIES || !inTime) throw error;
+        if (!passing(error, writes) || attempt === TRIES || !inTime) throw error;
         await sleep(clock, backoffMs(retryBackoff, attempt), this.#closed.signal);
       }
     }
@@ -222,9 +243,23 @@ function keyOf({ row: { kind, key, uid } }: PendingWrite): string {
   return `${kind.table}/${key ?? uid}`;
 }
 
-/** Whether the same transaction may succeed a moment later. Rows that are locked were waited for already. */
-function passing(error: unknown): boolean {
+function waitsFor(write: PendingWrite, { shard, uids }: ShardUnavailableError): boolean {
+  return uids.has(write.row.uid) || rowsOf(write).some((uid) => isOnShard(shard, uid));
+}
+
+/** The keys of the rows that the object may have. */
+function rowsOf({ row: { key, uid } }: PendingWrite): readonly string[] {
+  return key === undefined ? [uid] : [uid, key];
+}
+
+/**
+ * Whether the same transaction may succeed a moment later. Rows that are locked were waited for already, and rows of other
+ * shards do not wait for the one that is away.
+ */
+function passing(error: unknown, writes: readonly PendingWrite[]): boolean {
   if (error instanceof RowsHeldError) return false;
+  if (error instanceof ShardUnavailableError)
+    return error.uids.size === 0 && writes.every((write) => waitsFor(write, error));
   return error instanceof StorageContentionError || error instanceof StorageUnavailableError;
 }
 

@@ -56,6 +56,7 @@ import { GroupCommit } from './group-commit.ts';
 import { markMissedDelete } from './missed-delete.ts';
 import { type Ending, type PendingWrite, pendingWrite } from './pending-write.ts';
 import { removeRow } from './placement.ts';
+import { ShardsAway } from './shards-away.ts';
 
 /** Measured: more lanes than this make the transactions smaller without making them faster. */
 const LANES = 3;
@@ -108,6 +109,7 @@ export class MysqlMetadataStorage implements MetadataStorage {
   readonly #templates: QueryTemplates;
   readonly #observers: StorageObservers;
   readonly #commits: GroupCommit;
+  readonly #shards: ShardsAway;
   readonly #gateHolder: string | undefined;
   readonly #own: OwnCluster;
   readonly #madeMs: number;
@@ -137,6 +139,7 @@ export class MysqlMetadataStorage implements MetadataStorage {
     this.#reads = new MysqlReads(this.#pool, this.#naming, this.#own);
     this.#clock = clock;
     this.#madeMs = clock.monotonicMs();
+    this.#shards = new ShardsAway(clock);
     const times = new CommitTimes(clock);
     this.#now = times.now;
     this.#commits = new GroupCommit({
@@ -157,6 +160,7 @@ export class MysqlMetadataStorage implements MetadataStorage {
       spacingMs: SPACING_MS,
       queueBytes: QUEUE_BYTES,
       clock,
+      shards: this.#shards,
     });
   }
 
@@ -340,6 +344,7 @@ export class MysqlMetadataStorage implements MetadataStorage {
         `${missing.length} tables are missing (${missing.slice(0, 3).join(', ')}${more})`,
       );
     }
+    await this.#pool.read((session) => this.#askAllShards(session, kinds));
     this.#noteClosing(await this.#pool.read(checkReadable));
     const cluster = await this.#own.identity();
     if (cluster === undefined) return;
@@ -380,6 +385,11 @@ export class MysqlMetadataStorage implements MetadataStorage {
     const named = hasGate ? await this.#named(session, kinds) : kinds;
     const wanted = [...named.flatMap(tablesOf), ...beside];
     return wanted.filter((table) => !present.has(table));
+  }
+
+  async #askAllShards(session: SqlSession, kinds: readonly KindDefinition[]): Promise<void> {
+    const [kind] = await this.#named(session, kinds);
+    if (session.dialect.catalogue === 'partial' && kind !== undefined) await this.#shards.ask(session, kind.table);
   }
 
   /** One transaction, which writes nothing while the gate is closed. `onPassed` may still refuse it. */
@@ -435,7 +445,7 @@ export class MysqlMetadataStorage implements MetadataStorage {
     times: Pick<BatchOptions, 'now' | 'isRepeated'>,
   ): Promise<readonly WriteOutcome[]> {
     const onTaken = ({ row }: PendingWrite, key: string): void => this.#observers.onKeyTaken?.(row, key);
-    return writeBatch(session, writes, { naming: this.#naming, onTaken, ...times });
+    return writeBatch(session, writes, { naming: this.#naming, onTaken, shards: this.#shards, ...times });
   }
 
   #watched<T>(write: () => Promise<T>): Promise<T> {

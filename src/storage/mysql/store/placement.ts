@@ -9,6 +9,7 @@ import type { KindDefinition } from '../../../api/kind.ts';
 import { RowsHeldError } from '../../errors.ts';
 import { padded } from '../chunks.ts';
 import type { Dialect } from '../dialect.ts';
+import { shardUnavailable } from '../mysql-errors.ts';
 import type { SqlParameter } from '../parameters.ts';
 import type { SqlSession } from '../pool.ts';
 import { readPairRows } from '../read/pairs.ts';
@@ -17,6 +18,7 @@ import { BY_KEY, FOREIGN_SQL, rowColumnNames, rowStateNumber, STATE_SQL, stateme
 import { tablesOf } from '../schema/tables.ts';
 import { fromSqlTime, toSqlTime } from '../sql-time.ts';
 import type { PendingWrite } from './pending-write.ts';
+import type { ShardsAway } from './shards-away.ts';
 
 const ER_LOCK_WAIT_TIMEOUT = 1205;
 const NONE: ReadonlySet<string> = new Set();
@@ -53,9 +55,10 @@ export async function lockRows(
   session: SqlSession,
   kind: KindDefinition,
   writes: readonly PendingWrite[],
+  shards?: ShardsAway,
 ): Promise<LockedRows> {
   try {
-    return await waitForRows(session, kind, writes);
+    return await waitForRows(session, kind, writes, shards);
   } catch (error) {
     if ((error as { readonly errno?: number }).errno !== ER_LOCK_WAIT_TIMEOUT) throw error;
     const uids = await heldUids(session, kind, writes).catch(() => NONE);
@@ -87,15 +90,37 @@ async function waitForRows(
   session: SqlSession,
   kind: KindDefinition,
   writes: readonly PendingWrite[],
+  shards: ShardsAway | undefined,
 ): Promise<LockedRows> {
   const keyed = writes.flatMap(({ row }) => (row.key === undefined ? [] : [row.key]));
-  const rows = await lockKeys(session, kind, [...writes.map(({ row }) => row.uid), ...keyed]);
+  const asked = [...writes.map(({ row }) => row.uid), ...keyed];
+  const rows = await lockKeys(session, kind, asked);
+  for (const key of asked) shards?.answered(key);
   const others = writes.filter((write) => !isOwn(write, rows)).map(({ row }) => row.uid);
-  const keys = await otherKeys(session, kind, others);
+  const keys = await keysOnAnyShard(session, kind, others, shards);
   // A row that has the uid of a new object as its key has to move to that of its own object.
   const squatters = others.map((uid) => rows.get(uid)?.objectUid).filter((uid) => uid !== undefined);
   const unlocked = [...keys.values(), ...squatters].filter((key) => !rows.has(key));
   return { byKey: new Map([...rows, ...(await lockKeys(session, kind, unlocked))]), keys };
+}
+
+/** An object without a row of its own may have one of another key, which any shard may have: it waits for all of them. */
+async function keysOnAnyShard(
+  session: SqlSession,
+  kind: KindDefinition,
+  uids: readonly string[],
+  shards: ShardsAway | undefined,
+): Promise<ReadonlyMap<string, string>> {
+  const away = uids.length === 0 ? undefined : shards?.any();
+  if (away !== undefined) throw away.keeping(uids);
+  try {
+    return await otherKeys(session, kind, uids);
+  } catch (error) {
+    const found = shardUnavailable(error);
+    if (found === undefined) throw error;
+    shards?.failed(found);
+    throw found.keeping(uids);
+  }
 }
 
 export async function place(
