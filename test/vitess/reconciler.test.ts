@@ -23,7 +23,8 @@ describe('a reconciler that stores in two shards of Vitess', () => {
     vitess = await startVitess();
     return databaseOf(vitess);
   };
-  const bundle = useBundle({ database });
+  // It is not ready while a shard is away.
+  const bundle = useBundle({ database, reconcilerProgram: { readyPath: '/healthz' } });
   let cluster: Cluster;
 
   const countIn = async (shard: string, table: string): Promise<number> => {
@@ -37,6 +38,18 @@ describe('a reconciler that stores in two shards of Vitess', () => {
       const expected = names.map((name) => [name, algorithm, ended === 'deleted']);
       assert.deepEqual(found.toSorted(), expected.toSorted());
     });
+
+  const left = async (namespace: string): Promise<readonly string[]> => {
+    const printed = await cluster.kubectl('get', 'models', '-n', namespace, '-o', 'name');
+    return [...printed.matchAll(/\/(.+)$/gm)].map(([, name = '']) => name).sort();
+  };
+  const onlyThoseAwayAreLeft = async (namespace: string): Promise<void> => {
+    const sql = `SELECT name FROM model WHERE namespace = '${namespace}'`;
+    const rows = await queryShard(vitess, vitess.databases.shards[1] ?? '', sql);
+    const away = rows.map((row) => String(row['name'])).sort();
+    assert.ok(away.length > 0 && away.length < OBJECTS, `${away.length} rows are on the shard that is away`);
+    await eventually(async () => assert.deepEqual(await left(namespace), away), SOON_MS);
+  };
 
   before(async () => {
     cluster = new Cluster(bundle());
@@ -71,26 +84,29 @@ describe('a reconciler that stores in two shards of Vitess', () => {
     await tablet?.crash();
     for (const name of names) await cluster.patch(model, NS, name, { spec: { algorithm: 'last' } });
     await cluster.kubectl('delete', 'models', '--all', '-n', NS, '--wait=false');
-    const away = await queryShard(vitess, vitess.databases.shards[1] ?? '', 'SELECT name FROM model');
-    const isAway = new Set(away.map((row) => String(row['name'])));
-    const others = names.filter((name) => !isAway.has(name));
-    const left = async (): Promise<readonly string[]> => {
-      const printed = await cluster.kubectl('get', 'models', '-n', NS, '-o', 'name');
-      return printed
-        .trim()
-        .split('\n')
-        .map((name) => name.replace(/.*\//, ''))
-        .sort();
-    };
-    await eventually(async () => assert.deepEqual(await left(), [...isAway].sort()), SOON_MS);
-    assert.notEqual(others.length, 0);
+    await onlyThoseAwayAreLeft(NS);
     await eventually(async () => {
       const { body } = await probe(bundle().reconcilerHealthPort, '/readyz');
       assert.match(body, /from the shard 80-/);
     }, SOON_MS);
     await tablet?.start();
-    await eventually(async () => assert.deepEqual(await left(), ['']), SOON_MS);
+    await eventually(async () => assert.deepEqual(await left(NS), []), SOON_MS);
     await rowsAre('last', 'deleted');
+  });
+
+  it('lets deleted objects of the other shard go when it starts while one is away', async () => {
+    const namespace = `${NS}-at-a-start`;
+    await cluster.namespace(namespace);
+    for (const name of names) await cluster.create(aManifest('Model', namespace, name));
+    await eventually(async () => assert.equal((await cluster.rows(model, namespace)).length, OBJECTS));
+    const tablet = vitess.tablets[1];
+    await tablet?.crash();
+    await bundle().reconciler.stop();
+    await cluster.kubectl('delete', 'models', '--all', '-n', namespace, '--wait=false');
+    await bundle().reconciler.start();
+    await onlyThoseAwayAreLeft(namespace);
+    await tablet?.start();
+    await eventually(async () => assert.deepEqual(await left(namespace), []), SOON_MS);
   });
 
   it('evicts an immutable object, whose row stays', async () => {

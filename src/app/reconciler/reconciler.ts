@@ -129,10 +129,8 @@ function createMonitor(parts: Parts, work: CurrentWork, onUsable: () => void): S
     periodMs: Math.min(MONITOR_MS, configuration.ingester.requeuePeriod),
     clock,
     logger,
-    onRecovered: () => {
-      onUsable();
-      work.retryFailed();
-    },
+    onUsable,
+    onRecovered: () => work.retryFailed(),
   });
   metrics.storage.watch(() => ({ available: monitor.problem === undefined, connections: storage.connections }));
   return monitor;

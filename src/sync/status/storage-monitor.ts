@@ -2,6 +2,7 @@ import type { KindDefinition } from '../../api/kind.ts';
 import { type Clock, sleep } from '../../base/clock.ts';
 import { messageOf } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
+import { ShardUnavailableError } from '../../storage/errors.ts';
 import type { MetadataStorage } from '../../storage/metadata-storage.ts';
 import { isOutage } from '../flows/outage-policy.ts';
 import type { StorageAway } from '../flows/spooling-policy.ts';
@@ -12,6 +13,8 @@ export interface StorageMonitorOptions {
   readonly periodMs: number;
   readonly clock: Clock;
   readonly logger: Logger;
+  /** Called at each check after which it can be used, or a part of it: of several shards those that answer. */
+  readonly onUsable?: () => void;
   /** Called each time the database answers after it did not. */
   readonly onRecovered: () => void;
 }
@@ -73,11 +76,12 @@ export class StorageMonitor {
   }
 
   async #check(): Promise<void> {
-    const { storage, kinds, logger, onRecovered, clock } = this.#options;
+    const { storage, kinds, logger, onUsable, onRecovered, clock } = this.#options;
     const asked = { since: clock.now(), sinceMs: clock.monotonicMs() };
     this.#asked = asked;
     try {
       await storage.check(kinds).finally(() => (this.#asked = undefined));
+      onUsable?.();
       if (this.#problem === undefined) return;
       logger.info({ ...this.#after() }, 'Metadata storage is available');
       this.#problem = undefined;
@@ -86,6 +90,7 @@ export class StorageMonitor {
       this.#told.clear();
       onRecovered();
     } catch (error) {
+      if (error instanceof ShardUnavailableError) onUsable?.();
       const problem = messageOf(error);
       // A server on its way down or up changes between a few problems; each is told once.
       if (!this.#told.has(problem)) logger.error({ err: error }, 'Metadata storage cannot be used; waiting for it');

@@ -1,7 +1,7 @@
 // What the reconciler knows of a database that is silent.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { StorageUnavailableError } from '../../../src/storage/errors.ts';
+import { ShardUnavailableError, StorageUnavailableError } from '../../../src/storage/errors.ts';
 import { StorageMonitor } from '../../../src/sync/status/storage-monitor.ts';
 import { FakeClock, settle } from '../../support/fake-clock.ts';
 import { MemoryStorage } from '../../support/memory-storage.ts';
@@ -27,6 +27,35 @@ describe('a database that is silent', () => {
     await clock.advance(25_000);
     assert.match(monitor.problem ?? '', /timeout/);
     assert.deepEqual(monitor.problemSince, asked);
+    stop.abort();
+    await clock.advance(60_000);
+    await running;
+  });
+});
+
+describe('a database of which one shard is away', () => {
+  it('can be used, is said to have a problem, and has recovered when all of them answer', async () => {
+    const clock = new FakeClock();
+    const storage = new MemoryStorage();
+    const told: string[] = [];
+    let failure: Error | undefined = new StorageUnavailableError('ECONNREFUSED', undefined);
+    storage.check = () => (failure === undefined ? Promise.resolve() : Promise.reject(failure));
+    const monitor = new StorageMonitor({
+      ...{ storage, kinds: [modelKind], periodMs: 5000, clock, logger: new RecordingLogger() },
+      onUsable: () => told.push('usable'),
+      onRecovered: () => told.push('recovered'),
+    });
+    const stop = new AbortController();
+    const running = monitor.run(stop.signal);
+    await settle();
+    assert.deepEqual(told, []);
+    failure = new ShardUnavailableError('ER_UNKNOWN_ERROR 1105', '80-');
+    await clock.advance(500);
+    assert.deepEqual(told, ['usable']);
+    assert.match(monitor.problem ?? '', /from the shard 80-/);
+    failure = undefined;
+    await clock.advance(500);
+    assert.deepEqual([...told, monitor.problem], ['usable', 'usable', 'recovered', undefined]);
     stop.abort();
     await clock.advance(60_000);
     await running;
