@@ -16,7 +16,7 @@ const TRY_MS = 1000;
 const FORGOTTEN_MS = 15_000;
 
 /** The keyspace id of Vitess' vindex `xxhash`, in hexadecimal digits. */
-export function keyspaceId(uid: string): string {
+function keyspaceId(uid: string): string {
   const hash = Buffer.alloc(8);
   hash.writeBigUInt64LE(hashing.h64Raw(Buffer.from(uid)));
   return hash.toString('hex');
