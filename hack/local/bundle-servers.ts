@@ -1,9 +1,9 @@
 // The servers that the bundle needs, whether its roles run as processes or as pods.
 import { type BundleDatabase, createBundleDatabase } from './bundle-database.ts';
 import type { Authority } from './certificates.ts';
-import { type ControlPlane, startControlPlane } from './control-plane.ts';
+import { type ControlPlane, type ControlPlaneOptions, startControlPlane } from './control-plane.ts';
 import { type DatabaseServer, startDatabase } from './mysql.ts';
-import { type Progress, progressOnStderr } from './progress.ts';
+import { progressOnStderr } from './progress.ts';
 import { startTcpProxy, type TcpProxy } from './tcp-proxy.ts';
 
 export interface BundleServers {
@@ -16,18 +16,13 @@ export interface BundleServers {
   readonly kubectl: (...args: readonly string[]) => Promise<string>;
 }
 
-export interface BundleServersOptions {
-  readonly progress?: Progress;
+export interface BundleServersOptions
+  extends Pick<ControlPlaneOptions, 'progress' | 'signal' | 'auditedGroup' | 'tracesTo' | 'featureGates'> {
   readonly flavour?: 'mysql' | 'mariadb';
-  readonly signal?: AbortSignal;
   /** In place of MySQL or MariaDB; it is disposed of with the rest. */
   readonly database?: () => Promise<Pick<BundleServers, 'server' | 'database'>>;
   /** See DatabaseOptions. */
   readonly databaseAuthority?: Authority;
-  /** See ControlPlaneOptions. */
-  readonly auditedGroup?: string;
-  /** See ControlPlaneOptions. */
-  readonly tracesTo?: string;
 }
 
 /** Ends what was started, newest first, however far the start got. */
@@ -70,13 +65,11 @@ export async function startBundleServers(
   stack: UndoStack,
   fill: (databases: Databases) => Promise<void> = () => Promise.resolve(),
 ): Promise<BundleServers> {
-  const { progress = progressOnStderr, flavour = 'mysql', signal, auditedGroup, tracesTo } = options;
+  const { progress = progressOnStderr, flavour = 'mysql', signal } = options;
   const interruptible = signal === undefined ? {} : { signal };
   stepper(options)(`starting etcd, kube-apiserver, kube-controller-manager, kube-scheduler and ${flavour}`);
   const startCluster = async (): Promise<ControlPlane> => {
-    const audited = auditedGroup === undefined ? {} : { auditedGroup };
-    const traced = tracesTo === undefined ? {} : { tracesTo };
-    const controlPlane = await startControlPlane({ progress, ...interruptible, ...audited, ...traced });
+    const controlPlane = await startControlPlane({ ...options, progress });
     stack.add(() => controlPlane.stop());
     return controlPlane;
   };

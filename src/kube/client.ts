@@ -23,11 +23,14 @@ export interface Selection {
   readonly fieldSelector?: string;
 }
 
-export interface ListOptions extends Selection {
+export interface Sharded {
+  /** Ranges of the hashes of uids; a server that does not know it shows all objects. */
+  readonly shardSelector?: string | undefined;
+}
+
+export interface ListOptions extends Selection, Sharded {
   readonly limit: number;
   readonly continueToken?: string;
-  /** Ranges of the hashes of uids; a server that does not know it lists all. */
-  readonly shardSelector?: string | undefined;
   /** Asks for metadata only (PartialObjectMetadata). */
   readonly metadataOnly?: boolean;
   /** An answer with more bytes is broken off with PageTooLargeError: it would not fit into the memory. */
@@ -55,7 +58,7 @@ export type WatchEvent =
   | { readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'; readonly object: WatchedObject }
   | { readonly type: 'BOOKMARK'; readonly resourceVersion: string };
 
-export interface WatchOptions extends Selection {
+export interface WatchOptions extends Selection, Sharded {
   readonly resourceVersion: string;
   readonly timeoutSeconds: number;
   /** A watch without a byte for this long is dead. Two bookmarks and some slack unless given: they come every minute. */

@@ -65,6 +65,11 @@ export class Informer implements Informs {
     return this.#reflector.resourceVersion;
   }
 
+  /** The newest version of an object that every handler has been told of; empty before there is one. */
+  get changedVersion(): string {
+    return this.#reflector.changedVersion;
+  }
+
   /** While lists and watches fail. */
   get interruption(): Interruption | undefined {
     return this.#reflector.interruption;
@@ -72,6 +77,11 @@ export class Informer implements Informs {
 
   run(signal: AbortSignal): Promise<void> {
     return this.#reflector.run(signal);
+  }
+
+  /** Finds out how far the watch is where it brings only some objects, and nothing of the others. */
+  lookAhead(signal: AbortSignal): Promise<void> {
+    return this.#reflector.lookAhead(signal);
   }
 
   /**

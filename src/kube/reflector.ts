@@ -30,6 +30,7 @@ import type { KubeClient, Resource, Selection, WatchEvent, WatchOptions } from '
 import { isKubeError } from './errors.ts';
 import { type Interruption, InterruptionWatch } from './interruption.ts';
 import { oneAhead, pagesOf } from './pages.ts';
+import { quietUntil } from './quiet.ts';
 import { isNewer } from './resource-version.ts';
 import { RetryPace } from './retry-pace.ts';
 import { SeenHistory } from './seen-history.ts';
@@ -58,10 +59,7 @@ export interface ReflectorOptions {
   readonly selection?: Selection;
   /** Objects for which it is false are not shown, as if they were not there; all are shown unless it is given. */
   readonly keeps?: (object: Identity) => boolean;
-  /**
-   * Asks the server for little more than is kept, for lists alone: a watch that leaves out what others change says nothing of
-   * how far it is.
-   */
+  /** Asks the server for little more than is kept. */
   readonly shardSelector?: string;
   /** Longest time without a byte before a watch counts as dead; see WatchOptions. */
   readonly silenceMs?: number;
@@ -109,6 +107,9 @@ export class Reflector {
   readonly #pace: RetryPace;
   /** When the server was last known to be at work. */
   #heardMs = 0;
+  /** One object for each watch, while it stands. */
+  #standing: object | undefined;
+  #changedVersion = '';
   readonly #interruptions: InterruptionWatch;
 
   constructor(options: ReflectorOptions) {
@@ -123,9 +124,28 @@ export class Reflector {
     return this.#seen.resourceVersion;
   }
 
+  /** The newest version of an object that was shown; empty before there is one. */
+  get changedVersion(): string {
+    return this.#changedVersion;
+  }
+
   /** While lists and watches fail. */
   get interruption(): Interruption | undefined {
     return this.#interruptions.interruption;
+  }
+
+  /**
+   * Asks the server how far the watch is, which brings nothing of what others change where the server knows `shardSelector`.
+   * For some seconds, as long as the signal lets it.
+   */
+  async lookAhead(signal: AbortSignal): Promise<void> {
+    const { client, resource, selection, shardSelector, keeps = () => true } = this.#options;
+    const standing = this.#standing;
+    if (standing === undefined) return;
+    const asked = { ...selection, shardSelector, keeps, resourceVersion: this.resourceVersion };
+    const version = await quietUntil(client, resource, asked, signal);
+    // What was found out beside another watch may be of another history.
+    if (version !== undefined && this.#standing === standing) this.#seen.advance(version);
   }
 
   /** Runs until aborted. Never rejects for anything the API server or the network does. */
@@ -180,6 +200,11 @@ export class Reflector {
     const found = this.#seen.compareListed(object);
     if (found.history === 'another') this.#noteWentBack(found.from, found.to);
     this.#seen.note(object);
+    this.#noteChanged(object);
+  }
+
+  #noteChanged({ identity: { resourceVersion } }: WatchedObject): void {
+    if (!isNewer(this.#changedVersion, resourceVersion)) this.#changedVersion = resourceVersion;
   }
 
   /** Says from time to time how far a long list is. */
@@ -231,6 +256,7 @@ export class Reflector {
     );
     onWentBack?.(seen, now);
     this.#seen.forget();
+    this.#changedVersion = '';
   }
 
   async #watch(signal: AbortSignal): Promise<WatchEnd> {
@@ -244,6 +270,7 @@ export class Reflector {
     let cancelStands: (() => void) | undefined;
     let broken: unknown;
     let silentMs = 0;
+    this.#standing = call;
     try {
       call.expect();
       for await (const arrived of client.watch(resource, options, call.signal)) {
@@ -261,6 +288,7 @@ export class Reflector {
       if (isAborted(call.signal)) silentMs = deadMs;
       else this.#hear();
     } finally {
+      this.#standing = undefined;
       cancelStands?.();
       call.end();
     }
@@ -290,10 +318,10 @@ export class Reflector {
   }
 
   #watchOptions(): WatchOptions & { readonly silenceMs: number } {
-    const { selection = {}, silenceMs = SILENCE_MS, random = Math.random } = this.#options;
+    const { selection = {}, shardSelector, silenceMs = SILENCE_MS, random = Math.random } = this.#options;
     const share = WATCH_SHARE.from + (WATCH_SHARE.to - WATCH_SHARE.from) * random();
     const timeoutSeconds = Math.max(1, Math.floor((silenceMs * WATCHDOG_SHARE * share) / 1000));
-    return { ...selection, resourceVersion: this.resourceVersion, timeoutSeconds, silenceMs };
+    return { ...selection, shardSelector, resourceVersion: this.resourceVersion, timeoutSeconds, silenceMs };
   }
 
   #supervise(what: 'list' | 'watch', limitMs: number, signal: AbortSignal): SupervisedCall {
@@ -322,6 +350,7 @@ export class Reflector {
         sink.changed(event.object);
         this.#seen.note(event.object);
     }
+    this.#noteChanged(event.object);
     this.#seen.advance(event.object.identity.resourceVersion);
   }
 

@@ -93,6 +93,8 @@ export interface PositionPart {
   readonly buckets: Iterable<number>;
   /** How many buckets there are. */
   readonly of: number;
+  /** The newest version of an object in them; empty where there is none. */
+  readonly changed: string;
 }
 
 export interface StoredPosition {
@@ -244,6 +246,9 @@ export interface MetadataStorage {
 
   /** The last position of each kind that has one. */
   positions(): Promise<readonly StoredPosition[]>;
+
+  /** By kind, the newest version of an object that any part has noted with its position. */
+  newestChanges(): Promise<ReadonlyMap<string, string>>;
 
   getById(kind: KindDefinition, uid: string): Promise<StoredObject | undefined>;
 

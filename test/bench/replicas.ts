@@ -30,6 +30,7 @@ async function runReplicasBench(report: BenchReport, { objects = OBJECTS }: Benc
   const world = await World.start(
     { leaderElection: { enabled: true, active: 'all' }, audit: { period: '0s' } },
     '/healthz',
+    { featureGates: 'ShardedListAndWatch=true' },
   );
   try {
     await world.bundle.kubectl('apply', '-f', 'config/components/active-replicas/rbac.yaml');

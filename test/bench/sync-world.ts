@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createPool, type Pool, type RowDataPacket } from 'mysql2/promise';
-import { type Bundle, startBundle } from '../../hack/local/bundle.ts';
+import { type Bundle, type BundleOptions, startBundle } from '../../hack/local/bundle.ts';
 import { probe, type RoleOptions } from '../../hack/local/role-process.ts';
 import type { KindDefinition } from '../../src/api/kind.ts';
 import { GROUP, VERSION } from '../../src/api/names.ts';
@@ -62,11 +62,12 @@ export class World {
   static async start(
     configuration: Readonly<Record<string, object>> = {},
     readyPath: RoleOptions['readyPath'] = '/readyz',
+    servers: Pick<BundleOptions, 'featureGates'> = {},
   ): Promise<World> {
     const program = await buildShipped('reconciler');
     const { main, env } = program;
     const reconcilerProgram = { main, env, readyPath };
-    const options = { startReconciler: false, shippedSettings: true, configuration, reconcilerProgram };
+    const options = { ...servers, startReconciler: false, shippedSettings: true, configuration, reconcilerProgram };
     const world = new World(await startBundle(options), program);
     await world.bundle.kubectl('delete', 'mutatingwebhookconfigurations,validatingwebhookconfigurations', '--all');
     for (let index = 0; index < NAMESPACES; index += 1) {

@@ -293,14 +293,44 @@ export function storageAuditContract(suite: string, storageFor: () => MetadataSt
         const found = (await storage.positions()).find((one) => one.kind === job.kind);
         return found === undefined ? [] : [found.resourceVersion, found.at];
       };
-      await storage.recordPosition(job, { resourceVersion: '30', at: later, part: { buckets: [0, 2], of: 3 } });
+      await storage.recordPosition(job, {
+        resourceVersion: '30',
+        at: later,
+        part: { buckets: [0, 2], of: 3, changed: '' },
+      });
       assert.deepEqual(await ofJob(), []);
-      await storage.recordPosition(job, { resourceVersion: '20', at, part: { buckets: [1], of: 3 } });
+      await storage.recordPosition(job, { resourceVersion: '20', at, part: { buckets: [1], of: 3, changed: '' } });
       assert.deepEqual(await ofJob(), ['20', atText]);
-      await storage.recordPosition(job, { resourceVersion: '40', at: later, part: { buckets: [1], of: 3 } });
+      await storage.recordPosition(job, {
+        resourceVersion: '40',
+        at: later,
+        part: { buckets: [1], of: 3, changed: '' },
+      });
       assert.deepEqual(await ofJob(), ['30', '2026-05-06T08:00:00.000000Z']);
-      await storage.recordPosition(job, { resourceVersion: '50', at: later, part: { buckets: [0], of: 3 } });
+      await storage.recordPosition(job, {
+        resourceVersion: '50',
+        at: later,
+        part: { buckets: [0], of: 3, changed: '' },
+      });
       assert.deepEqual(await ofJob(), ['30', '2026-05-06T08:00:00.000000Z']);
+    });
+
+    it('of parts say what the newest change is that any of them has seen, of kinds where one has', async () => {
+      const storage = storageFor();
+      const cluster = kindNamed('Cluster');
+      const note = (bucket: number, changed: string, noted = at): Promise<void> =>
+        storage.recordPosition(cluster, {
+          ...{ resourceVersion: '60', at: noted },
+          part: { buckets: [bucket], of: 2, changed },
+        });
+      assert.equal((await storage.newestChanges()).get('Cluster'), undefined);
+      await note(0, '');
+      assert.equal((await storage.newestChanges()).get('Cluster'), undefined);
+      await note(0, '55');
+      await note(1, '9', later);
+      assert.equal((await storage.newestChanges()).get('Cluster'), '55');
+      await note(1, '9007199254740993');
+      assert.equal((await storage.newestChanges()).get('Cluster'), '9007199254740993');
     });
 
     it('are one per kind, in the order of the kinds', async () => {

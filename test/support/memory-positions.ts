@@ -3,6 +3,7 @@ import type { StoredPosition, WatchPosition } from '../../src/storage/metadata-s
 /** Positions by the name of a kind, and by `<Kind>/<bucket>`. */
 export class MemoryPositions {
   readonly #positions = new Map<string, StoredPosition>();
+  readonly changes: Map<string, string> = new Map<string, string>();
 
   record(kind: string, { resourceVersion, at, part }: WatchPosition): void {
     const next = { kind, resourceVersion, at: at.toISOString().replace('Z', '000Z') };
@@ -10,6 +11,7 @@ export class MemoryPositions {
       this.#note(kind, next);
       return;
     }
+    if (BigInt(part.changed) > BigInt(this.changes.get(kind) ?? '')) this.changes.set(kind, part.changed);
     for (const bucket of part.buckets) this.#note(`${kind}/${bucket}`, next);
     const all = Array.from({ length: part.of }, (_, bucket) => this.#positions.get(`${kind}/${bucket}`));
     const known = all.filter((one) => one !== undefined);

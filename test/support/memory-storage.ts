@@ -199,6 +199,10 @@ export class MemoryStorage implements MetadataStorage, ChangeReads {
     return this.#answer('positions', () => this.#positions.list());
   }
 
+  newestChanges(): Promise<ReadonlyMap<string, string>> {
+    return this.#answer('newestChanges', () => this.#positions.changes);
+  }
+
   getById(kind: KindDefinition, uid: string): Promise<StoredObject | undefined> {
     const [, found] = this.#rowOf(kind, uid);
     return this.#answer('getById', () => (found === undefined ? undefined : toStored(found)));

@@ -3,6 +3,7 @@
 import type { KindDefinition } from '../../api/kind.ts';
 import type { Manager } from '../../runtime/manager.ts';
 import { BUCKETS } from '../../runtime/replicas/buckets.ts';
+import { lookAhead } from '../../sync/startup/look-ahead.ts';
 import { recordPositions } from '../../sync/startup/position.ts';
 import { createFinalizerSweep, type FinalizerSweepLoop } from './finalizer-sweep-loop.ts';
 import { createLoop, type KindLoop, type Parts } from './kind-loop.ts';
@@ -46,6 +47,7 @@ export class CurrentWork {
     const part = parts.share === undefined ? undefined : { buckets: parts.share.buckets, of: BUCKETS };
     const loops = this.#loops;
     manager.add({ name: 'positions', run: (stop) => recordPositions(loops, { ...parts, part }, stop) });
+    if (part !== undefined) manager.add({ name: 'look ahead', run: (stop) => lookAhead(loops, parts, stop) });
     manager.add({ name: 'finalizer sweep', run: (stop) => sweep.controller.run(stop) });
     for (const loop of loops) addEvictionLoop(manager, parts, loop);
   }

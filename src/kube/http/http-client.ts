@@ -91,6 +91,7 @@ export class HttpKubeClient implements KubeClient {
         allowWatchBookmarks: 'true',
         resourceVersion: options.resourceVersion,
         timeoutSeconds: String(options.timeoutSeconds),
+        ...optional('shardSelector', options.shardSelector),
         ...selectionQuery(options),
       },
       signal,

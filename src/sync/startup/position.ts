@@ -57,7 +57,7 @@ export class PositionTracker {
 
 export interface TrackedKind {
   readonly kind: KindDefinition;
-  readonly informer: { readonly resourceVersion: string };
+  readonly informer: { readonly resourceVersion: string; readonly changedVersion: string };
   readonly controller: { unfinished(): ReadonlySet<string> | undefined };
   readonly positions: PositionTracker;
 }
@@ -67,7 +67,7 @@ interface Recording {
   readonly clock: Clock;
   readonly logger: Logger;
   /** What the positions are about, where several replicas share the kinds. */
-  readonly part?: PositionPart | undefined;
+  readonly part?: Omit<PositionPart, 'changed'> | undefined;
 }
 
 /** Period between two writes of the position. */
@@ -89,13 +89,13 @@ async function recordPosition(
   { storage, clock, logger, part }: Recording,
 ): Promise<void> {
   // In this order: what is delivered after the version was read may be unfinished too, which only makes it later.
-  const { resourceVersion } = informer;
+  const { resourceVersion, changedVersion: changed } = informer;
   const unfinished = controller.unfinished();
   if (resourceVersion === '' || unfinished === undefined) return;
   const reached = positions.sample({ resourceVersion, at: clock.now() }, unfinished);
   if (reached === undefined) return;
   try {
-    await storage.recordPosition(kind, part === undefined ? reached : { ...reached, part });
+    await storage.recordPosition(kind, part === undefined ? reached : { ...reached, part: { ...part, changed } });
   } catch (error) {
     positions.repeat();
     logger.debug({ kind: kind.kind, problem: messageOf(error) }, 'The position could not be noted; trying again');

@@ -73,6 +73,62 @@ describe('Reflector', () => {
     await fixture.end();
   });
 
+  it('is as far as a second watch that brings nothing of its own, where the server shows it nothing of others', async () => {
+    const keeps = ({ name }: { readonly name: string }): boolean => name === 'own';
+    const never = new AbortController().signal;
+    const scripts = [
+      ['wait'],
+      ['taken', bookmark('9')],
+      // A server without the gate.
+      ['taken', added('theirs', '10'), bookmark('12')],
+      ['taken'],
+    ] as const;
+    const { client, reflector, end } = await run([listed('4')], scripts, [], { keeps, shardSelector: 'some' });
+    await reflector.lookAhead(never);
+    assert.equal(reflector.resourceVersion, '9');
+    await reflector.lookAhead(never);
+    await reflector.lookAhead(never);
+    assert.equal(reflector.resourceVersion, '12');
+    const asked = client.watches.map(({ resourceVersion, shardSelector }) => [resourceVersion, shardSelector]);
+    assert.deepEqual(
+      asked,
+      ['4', '4', '9', '12'].map((version) => [version, 'some']),
+    );
+    assert.deepEqual(client.asked, ['', '', ''], 'how far etcd is');
+    await end();
+  });
+
+  it('goes no further than its own watch has brought it where a second one brings a change of its own', async () => {
+    const { reflector, sink, end } = await run([listed('4')], [['wait'], ['taken', added('own', '5'), bookmark('9')]]);
+    await reflector.lookAhead(new AbortController().signal);
+    assert.equal(reflector.resourceVersion, '4');
+    assert.ok(!sink.told.join().includes('own'), sink.told.join());
+    await end();
+  });
+
+  it('believes nothing that a second watch says of the history before a list', async () => {
+    const { client, reflector, clock, end } = await run(
+      [listed('40'), listed('5')],
+      [['wait'], ['wait'], ['taken', bookmark('90')]],
+    );
+    const stop = new AbortController();
+    const watch = client.watch.bind(client);
+    const second = Promise.withResolvers<undefined>();
+    client.watch = async function* (...call) {
+      client.watch = watch;
+      await second.promise;
+      yield* watch(...call);
+    };
+    const looking = reflector.lookAhead(stop.signal);
+    client.break(new KubeError('Expired', 'gone'));
+    await clock.advance(60_000);
+    assert.equal(reflector.resourceVersion, '5');
+    second.resolve(undefined);
+    await looking;
+    assert.equal(reflector.resourceVersion, '5');
+    await end();
+  });
+
   it('starts the backoff anew after two quiet minutes', async () => {
     const { client, clock, end } = await run([down, down, down, listed('1')], [['wait'], ['wait']]);
     await clock.advance(800 + 1600 + 3200);

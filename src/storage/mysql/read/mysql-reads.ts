@@ -24,7 +24,7 @@ import { exactly, hasName } from './conditions.ts';
 import { readChangedRows, readIdentities, readIncarnations } from './identities.ts';
 import { listObjects, readNamespaces } from './list.ts';
 import { readObject } from './object-reads.ts';
-import { readPositions } from './positions.ts';
+import { readNewestChanges, readPositions } from './positions.ts';
 import { readTombstones } from './tombstones.ts';
 
 export class MysqlReads implements StorageReads, ChangeReads {
@@ -43,6 +43,10 @@ export class MysqlReads implements StorageReads, ChangeReads {
 
   positions(): Promise<readonly StoredPosition[]> {
     return this.#read(readPositions);
+  }
+
+  newestChanges(): Promise<ReadonlyMap<string, string>> {
+    return this.#read(readNewestChanges);
   }
 
   getById(kind: KindDefinition, uid: string): Promise<StoredObject | undefined> {

@@ -281,6 +281,10 @@ export class MysqlMetadataStorage implements MetadataStorage {
     return this.#reads.positions();
   }
 
+  newestChanges(): Promise<ReadonlyMap<string, string>> {
+    return this.#reads.newestChanges();
+  }
+
   getById(kind: KindDefinition, uid: string): Promise<StoredObject | undefined> {
     return this.#reads.getById(kind, uid);
   }
