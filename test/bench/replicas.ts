@@ -11,6 +11,8 @@ import { cpuSeconds, kind, uids, World } from './sync-world.ts';
 import { until } from './until.ts';
 
 const OBJECTS = 2000;
+/** Times as many objects are there when all are copied again. */
+const COPIED_SHARE = 10;
 const ROUNDS = 3;
 const LIMIT_MS = 180_000;
 const REST_MS = 1000;
@@ -36,6 +38,7 @@ async function runReplicasBench(report: BenchReport, { objects = OBJECTS }: Benc
     await world.bundle.kubectl('apply', '-f', 'config/components/active-replicas/rbac.yaml');
     await tellCosts(report, world, objects);
     await tellChanges(report, world);
+    await tellCopies(report, world, objects * COPIED_SHARE);
   } finally {
     await world.stop();
   }
@@ -107,6 +110,32 @@ async function costOf(
   };
 }
 
+/**
+ * Of a copy of every object, from the start of the processes on. Their transactions are full, while those of objects that are
+ * created one by one are the smaller the more replicas share them.
+ */
+async function tellCopies(report: BenchReport, world: World, objects: number): Promise<void> {
+  await world.create(uids('copied', Math.max(0, objects - world.created)));
+  const replicas = await replicasOf(world, ['second-copying', 'third-copying']);
+  const measured = (used: readonly Replica[]) => () => copyCost(world, used);
+  const { one, three } = await inTurns(ROUNDS, { one: measured(replicas.slice(0, 1)), three: measured(replicas) });
+  for (const [phase, costs] of [['copy by 1 replica', one] as const, ['copy by 3 replicas', three] as const])
+    report.row({ phase, objects: world.created, 'CPU s/1000': rounded((median(costs) / world.created) * 1000, 3) });
+  report.rounds('cpu_per_copied_object_3_vs_1', ratios(three, one));
+}
+
+/** Processor seconds. */
+async function copyCost(world: World, used: readonly Replica[]): Promise<number> {
+  await world.clearTables();
+  const inserted = await world.inserted();
+  await Promise.all(used.map(({ process }) => process.start()));
+  await until(async () => (await world.inserted()) - inserted >= world.created, LIMIT_MS, 'every object has a row');
+  await untilResting(used);
+  const cpu = used.reduce((sum, { process }) => sum + cpuSeconds(process.pid), 0);
+  await Promise.all(used.map(({ process }) => process.stop()));
+  return cpu;
+}
+
 /** While objects are created all the time: one comes, one ends, one dies. */
 async function tellChanges(report: BenchReport, world: World): Promise<void> {
   // Their logs tell which object each has stored.
@@ -140,6 +169,7 @@ async function tellChanges(report: BenchReport, world: World): Promise<void> {
   );
   report.figure('handover_missed', await missed(world));
   report.figure('handover_worked_on_by_old_owner', workedOnAfterwards([second, third]));
+  await Promise.all(replicas.map(({ process }) => process.stop()));
 }
 
 /** From when the replica began to end until the others have all buckets. */

@@ -77,7 +77,10 @@ for (const gate of ['on', 'off'] as const)
       await eventually(() => assert.notEqual(reflector.resourceVersion, ''));
       // While objects change all the time, which is when a look ahead could overtake what the watch has not brought yet.
       const looking = (async () => {
-        while (!stop.signal.aborted) await reflector.lookAhead(stop.signal).catch(none);
+        while (!stop.signal.aborted) {
+          await reflector.lookAhead(stop.signal).catch(none);
+          await delay(10);
+        }
       })();
       const metadata = Array.from({ length: 600 }, (_, index) => ({ name: `changing-${index}`, namespace: NS }));
       const created: Identity[] = [];
