@@ -60,7 +60,7 @@ export interface ReflectorOptions {
   /** Objects for which it is false are not shown, as if they were not there; all are shown unless it is given. */
   readonly keeps?: (object: Identity) => boolean;
   /** Asks the server for little more than is kept. */
-  readonly shardSelector?: string;
+  readonly shardSelector?: string | undefined;
   /** Longest time without a byte before a watch counts as dead; see WatchOptions. */
   readonly silenceMs?: number;
   readonly random?: () => number;

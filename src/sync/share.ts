@@ -1,6 +1,8 @@
 /** What one of several replicas works on, where they work at the same time. Undefined: everything is this one's. */
 export interface Share {
   readonly buckets: ReadonlySet<number>;
+  /** Selects the objects of the buckets; undefined where the API server cannot. */
+  readonly shardSelector: string | undefined;
   /** Whether the object of this uid is in one of the buckets. */
   holds(uid: string): boolean;
   /** How many replicas there are. */

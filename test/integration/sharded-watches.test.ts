@@ -11,9 +11,10 @@ import { PooledTransport } from '../../src/kube/http/transport.ts';
 import { pagesOf } from '../../src/kube/pages.ts';
 import { Reflector } from '../../src/kube/reflector.ts';
 import { isNewer } from '../../src/kube/resource-version.ts';
-import { configMaps } from '../../src/kube/resources.ts';
+import { configMaps, leases } from '../../src/kube/resources.ts';
 import type { WatchedObject } from '../../src/kube/watched-object.ts';
 import { allBuckets, bucketOf, shardSelectorOf, targetOf } from '../../src/runtime/replicas/buckets.ts';
+import { selectorFor } from '../../src/runtime/replicas/narrowing.ts';
 import { eventually } from '../support/eventually.ts';
 import { RecordingLogger } from '../support/recording-logger.ts';
 
@@ -60,6 +61,24 @@ for (const gate of ['on', 'off'] as const)
         assert.deepEqual(listed, gate === 'on' ? own : all);
       }
     });
+
+    it(
+      gate === 'on'
+        ? 'are used, as the server shows the Leases of the buckets alone'
+        : 'are not, as the server shows all Leases',
+      async () => {
+        for (let index = 0; index < 32; index += 1)
+          await client.create(leases, NS, {
+            apiVersion: 'coordination.k8s.io/v1',
+            kind: 'Lease',
+            metadata: { name: `bucket-${index}`, namespace: NS },
+          });
+        const own = new Set(allBuckets.filter((bucket) => targetOf(bucket, [0, 1, 2]) === 0));
+        const asking = { client, namespace: NS, logger: new RecordingLogger() };
+        const selector = await selectorFor(own, asking, new AbortController().signal);
+        assert.equal(selector, gate === 'on' ? shardSelectorOf(own) : undefined);
+      },
+    );
 
     it('bring each change of an own object once, and are as far as the last of others within seconds', async () => {
       const own = allBuckets.filter((bucket) => targetOf(bucket, [0, 1, 2]) === 0);

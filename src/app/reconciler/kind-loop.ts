@@ -19,7 +19,6 @@ import { type Predicate, resourceVersionChanged } from '../../runtime/predicate.
 import { namespaceOf } from '../../runtime/priority-lines.ts';
 import { retryUpTo } from '../../runtime/rate-limiter.ts';
 import { inSteps, type Step } from '../../runtime/reconcile.ts';
-import { shardSelectorOf } from '../../runtime/replicas/buckets.ts';
 import { kindSource } from '../../runtime/source.ts';
 import type { MysqlMetadataStorage } from '../../storage/mysql/store/mysql-storage.ts';
 import type { SensitiveValues } from '../../storage/sensitive.ts';
@@ -230,13 +229,13 @@ export function keepsOf(share: Share | undefined): ((object: { readonly uid: str
 
 interface Narrowed {
   readonly keeps: (object: { readonly uid: string }) => boolean;
-  readonly shardSelector: string;
+  readonly shardSelector: string | undefined;
 }
 
 /** What an informer sees of the objects. */
 function narrowedTo(share: Share | undefined): Narrowed | undefined {
   const keeps = keepsOf(share);
-  return share && keeps && { keeps, shardSelector: shardSelectorOf(share.buckets) };
+  return share && keeps && { keeps, shardSelector: share.shardSelector };
 }
 
 /** The loop of a kind now; undefined while this replica has no part in the work. */

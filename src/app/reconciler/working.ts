@@ -1,7 +1,9 @@
 // Where the loops of the kinds run: for good, with this process as the one that works, or beside others on a part of the
 // objects, made anew for each term, from their first list on.
 import { type Election, Manager } from '../../runtime/manager.ts';
+import { selectorFor } from '../../runtime/replicas/narrowing.ts';
 import { Replica, type Term } from '../../runtime/replicas/replica.ts';
+import type { Share } from '../../sync/share.ts';
 import type { StatusShare } from '../../sync/status/status-writer.ts';
 import { RECONCILER_LEASE } from '../elector.ts';
 import type { ReadinessCheck } from '../health.ts';
@@ -55,8 +57,14 @@ function besideOthers(
   const { configuration, clock, logger, metrics, sync } = parts;
   const client = createClient(configuration, clock, metrics);
   const serve = async (term: Term, stop: AbortSignal): Promise<void> => {
+    const { namespace } = configuration.kubernetes;
+    const shardSelector = await selectorFor(term.buckets, { client, namespace, logger }, stop);
+    const share: Share = {
+      ...{ buckets: term.buckets, shardSelector },
+      ...{ holds: (uid) => term.holds(uid), replicas: () => term.replicas() },
+    };
     // What the loops of before have held is theirs; what they have not let go of takes no room here.
-    const own: Parts = { ...parts, byteBudgets: createByteBudgets(), share: term, mayWork: () => term.mayWork() };
+    const own: Parts = { ...parts, byteBudgets: createByteBudgets(), share, mayWork: () => term.mayWork() };
     work.begin(own);
     const manager = new Manager({ clock, logger, gracefulShutdownTimeoutMs: TERM_END_MS });
     work.addTo(manager, own, what);

@@ -30,21 +30,23 @@ export async function lookAhead(
   signal: AbortSignal,
 ): Promise<void> {
   const looks = new Map<string, { readonly version: string; readonly count: number }>();
+  const looksFor = ({ kind }: KindDefinition, version: string): number => {
+    const before = looks.get(kind);
+    const count = before?.version === version ? before.count + 1 : 1;
+    looks.set(kind, { version, count });
+    return count;
+  };
+  const look = async ({ kind, informer }: LookingKind, changed: string | undefined): Promise<void> => {
+    const { resourceVersion } = informer;
+    if (changed === undefined || resourceVersion === '' || !isNewer(changed, resourceVersion)) return;
+    if (looksFor(kind, changed) <= MOST_LOOKS) await informer.lookAhead(signal);
+  };
+  const tell = (error: unknown): void => {
+    if (signal.aborted) return;
+    logger.debug({ problem: messageOf(error) }, 'It is not known how far a watch is; trying again');
+  };
   await repeat({ clock, periodMs: PERIOD_MS, signal }, async () => {
-    try {
-      const changes = await storage.newestChanges();
-      const behind = kinds.filter(({ kind, informer: { resourceVersion } }) => {
-        const version = changes.get(kind.kind);
-        if (version === undefined || resourceVersion === '' || !isNewer(version, resourceVersion)) return false;
-        const before = looks.get(kind.kind);
-        const count = before?.version === version ? before.count + 1 : 1;
-        looks.set(kind.kind, { version, count });
-        return count <= MOST_LOOKS;
-      });
-      await Promise.all(behind.map(({ informer }) => informer.lookAhead(signal)));
-    } catch (error) {
-      if (!signal.aborted)
-        logger.debug({ problem: messageOf(error) }, 'It is not known how far the watches are; trying again');
-    }
+    const changes = await storage.newestChanges().catch(tell);
+    await Promise.all(kinds.map((one) => look(one, changes?.get(one.kind.kind)).catch(tell)));
   });
 }

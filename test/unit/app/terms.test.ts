@@ -60,7 +60,12 @@ class World {
   }
 
   async term(buckets: ReadonlySet<number>, ms: number, meanwhile: () => void = () => undefined): Promise<void> {
-    const share = { buckets, holds: (uid: string) => buckets.has(bucketOf(uid)), replicas: () => 1 };
+    const share = {
+      buckets,
+      shardSelector: undefined,
+      holds: (uid: string) => buckets.has(bucketOf(uid)),
+      replicas: () => 1,
+    };
     const parts: Parts = { ...this.#parts, byteBudgets: createByteBudgets(), share };
     this.work.begin(parts);
     const manager = new Manager({ clock: this.clock, logger: parts.logger });
