@@ -47,7 +47,9 @@ export class CurrentWork {
     const part = parts.share === undefined ? undefined : { buckets: parts.share.buckets, of: BUCKETS };
     const loops = this.#loops;
     manager.add({ name: 'positions', run: (stop) => recordPositions(loops, { ...parts, part }, stop) });
-    if (part !== undefined) manager.add({ name: 'look ahead', run: (stop) => lookAhead(loops, parts, stop) });
+    // A watch that is not narrowed brings what others change, and with it how far it is.
+    if (parts.share?.shardSelector !== undefined)
+      manager.add({ name: 'look ahead', run: (stop) => lookAhead(loops, parts, stop) });
     manager.add({ name: 'finalizer sweep', run: (stop) => sweep.controller.run(stop) });
     for (const loop of loops) addEvictionLoop(manager, parts, loop);
   }
